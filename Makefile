@@ -1,0 +1,49 @@
+# Every target sets up what it needs; a fresh clone needs only Python 3.11 and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# pip reads the pins from here; versions in pyproject.toml are only lower bounds.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint bench docs clean
+# Two pip runs in one environment at the same time would break it.
+.NOTPARALLEL:
+
+demo: .venv/.stamp-demo
+	$(BIN)/haystat demo
+
+test: .venv/.stamp-dev
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: .venv/.stamp-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/.stamp-dev
+	$(BIN)/python bench/stage.py
+
+docs: .venv/.stamp-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf .venv site build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# A stamp is remade when the requirements change, so an old environment follows them.
+.venv/.stamp-venv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "haystat needs Python 3.11 or later")'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/.stamp-demo: .venv/.stamp-venv pyproject.toml constraints.txt
+	$(INSTALL) -e '.[plots,frames,paper]'
+	touch $@
+
+.venv/.stamp-dev: .venv/.stamp-venv pyproject.toml constraints.txt
+	$(INSTALL) -e '.[plots,frames,paper,dev]'
+	touch $@
+
+.venv/.stamp-docs: .venv/.stamp-venv pyproject.toml constraints.txt
+	$(INSTALL) -e '.[docs]'
+	touch $@

@@ -1,0 +1,61 @@
+"""How items are chosen: one small file a design."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from haystat.designs.adaptive import Adaptive, AdaptiveFlat
+from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
+from haystat.designs.importance import Importance
+from haystat.designs.oasis import Oasis
+from haystat.designs.passive import Passive
+from haystat.designs.replacement import Proposal, ReplacementDesign
+from haystat.designs.stratified import Stratified
+from haystat.errors import BadOption, UnknownName
+
+
+DESIGNS: dict[str, Callable[..., Design]] = {
+    "passive": Passive,
+    "stratified": Stratified,
+    "importance": Importance,
+    "oasis": Oasis,
+    "adaptive": Adaptive,
+    "adaptive_flat": AdaptiveFlat,
+}
+
+
+def resolve(design: str | Design, **options: Any) -> Design:
+    """A design from its name and options, or the design itself."""
+    if isinstance(design, Design):
+        if options:
+            raise BadOption(f"options {sorted(options)} go with the name of a design, not with one")
+        return design
+    if design not in DESIGNS:
+        close = difflib.get_close_matches(str(design), DESIGNS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise UnknownName(f"no design {design!r}; there are {list(DESIGNS)}{hint}")
+    try:
+        return DESIGNS[design](**options)
+    except TypeError as error:
+        raise BadOption(f"design {design!r}: {error}") from None
+
+
+__all__ = [
+    "DESIGNS",
+    "Adaptive",
+    "AdaptiveFlat",
+    "Batch",
+    "Choice",
+    "Design",
+    "Importance",
+    "Oasis",
+    "Passive",
+    "Problem",
+    "Proposal",
+    "ReplacementDesign",
+    "Sheet",
+    "Stratified",
+    "resolve",
+]

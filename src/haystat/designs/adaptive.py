@@ -1,0 +1,99 @@
+"""The paper's design: adaptive importance sampling with a Dirichlet tree, deterministic oracle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.designs.base import Batch, Problem, count_labels
+from haystat.designs.replacement import Proposal, ReplacementDesign, normalised
+from haystat.errors import BadOption
+from haystat.measures.outputs import IntArray
+from haystat.pool.tree import Tree, flat_tree
+from haystat.response.dirichlet_tree import DirichletTree, TreeState
+
+
+@dataclass(frozen=True)
+class AdaptiveState:
+    """The model's state, and the items labelled so far per cell and class, (K, C)."""
+
+    model: DirichletTree
+    response: TreeState
+    labelled: IntArray
+
+
+@dataclass(frozen=True)
+class Adaptive(ReplacementDesign):
+    """Algorithm 1 with the deterministic proposal of Prop. 3.
+
+    epsilon: epsilon_0 of Prop. 5, which keeps the proposal positive wherever a loss can be.
+    delta: share of uniform sampling mixed in, for labels that will serve other measures too.
+    tolerance: EM stops when less than this share of the unlabelled items changes label.
+    """
+
+    epsilon: float = 1e-9
+    delta: float = 0.0
+    tolerance: float = 1e-6
+    name = "adaptive"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.delta <= 1:
+            raise BadOption(f"delta is {self.delta}; it must lie in [0, 1]")
+        if not self.epsilon > 0:
+            raise BadOption(f"epsilon is {self.epsilon}; it must be positive")
+
+    def tree(self, problem: Problem) -> Tree:
+        """The hierarchy of the strata."""
+        return problem.tree
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> AdaptiveState:
+        tree = self.tree(problem)
+        model = DirichletTree(tree, problem.stratum_prior, problem.stratum_size, self.tolerance)
+        labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
+        return AdaptiveState(model, model.start(), labelled)
+
+    def observe(self, problem: Problem, state: AdaptiveState, batch: Batch) -> AdaptiveState:
+        cell, label = batch.cell[batch.new], batch.label[batch.new]
+        response = state.model.observe(state.response, problem.cells.stratum[cell], label)
+        return AdaptiveState(state.model, response, count_labels(state.labelled, batch))
+
+    def propose(self, problem: Problem, state: AdaptiveState) -> Proposal:
+        """Prop. 3: p(x) sum_y max(|J loss|, epsilon 1[loss != 0]) pi(y|x).
+
+        J is taken at the model's risk, in which labelled items count with their label.
+        """
+        cells, losses = problem.cells, problem.losses
+        n_labelled = state.labelled.sum(axis=1)
+        share = state.response.label_share[cells.stratum]
+        mass = state.labelled + (cells.size - n_labelled)[:, None] * share
+        risk = losses.risk(mass / problem.size)
+        epsilon = self.epsilon * (1 - n_labelled.sum() / problem.size)
+        norm = np.sqrt(losses.sensitivity(risk))
+        norm = np.maximum(norm, epsilon * losses.support)
+        unlabelled = np.einsum("kc,kc->k", norm, share)
+        proposal = normalised(unlabelled, norm, problem, state.labelled)
+        return mixed_with_uniform(proposal, self.delta, problem.size)
+
+    def covers(self, problem: Problem) -> NDArray[np.bool_]:
+        # A labelled item without loss is never drawn again, unless all items are.
+        return problem.losses.support | (self.delta > 0)
+
+
+@dataclass(frozen=True)
+class AdaptiveFlat(Adaptive):
+    """The same with a tree of depth 1: strata without hierarchy ("Ours-1" of the paper)."""
+
+    name = "adaptive_flat"
+
+    def tree(self, problem: Problem) -> Tree:
+        return flat_tree(problem.tree.n_strata)
+
+
+def mixed_with_uniform(proposal: Proposal, delta: float, size: int) -> Proposal:
+    """(1 - delta) q + delta p: less specialised, for sample reuse."""
+    return Proposal(
+        (1 - delta) * proposal.unlabelled + delta / size,
+        (1 - delta) * proposal.labelled + delta / size,
+    )

@@ -1,0 +1,122 @@
+"""The contract of a design: how the items to ask about are chosen, stage by stage.
+
+A design is a frozen set of options with four pure functions: `start` makes the state, `choose`
+picks items from it, `observe` folds a finished stage into it, `covers` says what its draws can
+speak about. What is as long as the pool never appears: a design sees cells.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.cells import Cells
+from haystat.pool.losses import CellLosses
+from haystat.pool.tree import Tree
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is fixed during an evaluation.
+
+    stratum_size (S,) and stratum_prior (S, C) describe the strata, the leaves of `tree`.
+    """
+
+    size: int
+    measure: Measure
+    cells: Cells
+    losses: CellLosses
+    tree: Tree
+    stratum_size: IntArray
+    stratum_prior: FloatArray
+
+    @property
+    def n_classes(self) -> int:
+        return self.stratum_prior.shape[1]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Where the items of the pool stand when a stage begins.
+
+    unasked (K,) counts the items of each cell that were never asked about. Items asked about are
+    either pending, pending_cell (B,), or known, known_cell (A,) and known_label (A,).
+    """
+
+    unasked: IntArray
+    pending_cell: IntArray
+    known_cell: IntArray
+    known_label: IntArray
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The draws of one stage.
+
+    new_cell (n,) names the cell of each item to ask about, in the order drawn; every count says
+    how often an item was drawn; weight is p(x) / q(x), fixed now.
+    """
+
+    new_cell: IntArray
+    new_count: IntArray
+    new_weight: FloatArray
+    pending_count: IntArray
+    pending_weight: FloatArray
+    known_count: IntArray
+    known_weight: FloatArray
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The draws of a finished stage with their labels; `new` marks labels not known before."""
+
+    cell: IntArray
+    label: IntArray
+    count: IntArray
+    weight: FloatArray
+    new: NDArray[np.bool_]
+
+
+class Design(ABC):
+    """How items are chosen. Options are the fields of the subclass."""
+
+    name: str
+    #: which estimator reads the log of this design (a key of estimation.ESTIMATORS)
+    estimator: str = "importance"
+
+    @abstractmethod
+    def start(self, problem: Problem, rng: np.random.Generator) -> Any:
+        """State before any label."""
+
+    @abstractmethod
+    def observe(self, problem: Problem, state: Any, batch: Batch) -> Any:
+        """State after one more finished stage."""
+
+    @abstractmethod
+    def choose(
+        self, problem: Problem, state: Any, sheet: Sheet, n: int, rng: np.random.Generator
+    ) -> Choice:
+        """Draws that need n new labels, fewer when the design can reach fewer items."""
+
+    @abstractmethod
+    def covers(self, problem: Problem) -> NDArray[np.bool_]:
+        """Cells and labels (K, C) that stay within reach in every stage.
+
+        The draws can only speak about measures whose loss is zero elsewhere.
+        """
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def count_labels(labelled: IntArray, batch: Batch) -> IntArray:
+    """Add the newly labelled items of a stage to the counts per cell and class, (K, C)."""
+    labelled = labelled.copy()
+    np.add.at(labelled, (batch.cell[batch.new], batch.label[batch.new]), 1)
+    return labelled

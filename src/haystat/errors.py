@@ -1,0 +1,78 @@
+"""Every error haystat raises on purpose.
+
+    HaystatError (ValueError)
+    ├── PoolError              the pool cannot be built from what was given
+    │   ├── BadScore           a score is NaN, infinite or not a number
+    │   ├── LengthMismatch     arrays that describe the same items differ in length
+    │   ├── DuplicateId        two items share an id
+    │   └── EmptyPool          no items
+    ├── UnknownName            no measure, design, column, system … of that name
+    ├── BadOption              an option outside what is allowed
+    ├── AnswerError            an answer cannot be taken
+    │   ├── UnknownLabel       the label is not one of the pool's classes
+    │   ├── UnknownItem        no item of that id, or it was never asked
+    │   └── ConflictingAnswer  the item has another answer already
+    ├── BudgetError            more labels wanted than there are items
+    ├── NoSupport              the draws cannot speak about this measure
+    └── LogError               a saved log is damaged or belongs to another pool
+"""
+
+
+class HaystatError(ValueError):
+    """Base of all haystat errors."""
+
+
+class PoolError(HaystatError):
+    """The pool cannot be built from what was given."""
+
+
+class BadScore(PoolError):
+    """A score is NaN, infinite or not a number."""
+
+
+class LengthMismatch(PoolError):
+    """Arrays that describe the same items differ in length."""
+
+
+class DuplicateId(PoolError):
+    """Two items share an id."""
+
+
+class EmptyPool(PoolError):
+    """The pool has no items."""
+
+
+class UnknownName(HaystatError):
+    """No measure, design, column or system of that name."""
+
+
+class BadOption(HaystatError):
+    """An option outside what is allowed."""
+
+
+class AnswerError(HaystatError):
+    """An answer cannot be taken; nothing was recorded."""
+
+
+class UnknownLabel(AnswerError):
+    """The label is not one of the pool's classes."""
+
+
+class UnknownItem(AnswerError):
+    """No item of that id, or it was never asked."""
+
+
+class ConflictingAnswer(AnswerError):
+    """The item has another answer already."""
+
+
+class BudgetError(HaystatError):
+    """More labels wanted than there are items."""
+
+
+class NoSupport(HaystatError):
+    """The draws cannot speak about this measure."""
+
+
+class LogError(HaystatError):
+    """A saved log is damaged or belongs to another pool."""

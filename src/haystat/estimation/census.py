@@ -1,0 +1,30 @@
+"""Once every item has its label, the measure is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from haystat.estimation.result import Estimate
+from haystat.measures.base import Measure
+from haystat.measures.outputs import IntArray, Outputs
+
+
+def census(measure: Measure, outputs: Outputs, label: IntArray, level: float) -> Estimate:
+    """The measure on a fully labelled pool; no error is left."""
+    n = len(label)
+    risk = measure.risk(outputs, label, np.full(n, 1.0 / n))
+    with np.errstate(all="ignore"):
+        values = np.atleast_1d(measure.value(risk))
+        why = measure.undefined(risk)
+    return Estimate(
+        measure.name,
+        measure.components,
+        values,
+        np.zeros((1, len(values))),
+        level,
+        n,
+        n,
+        measure.bounds,
+        (why,) if why else (),
+        {"risk": risk},
+    )

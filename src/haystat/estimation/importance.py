@@ -1,0 +1,154 @@
+"""The adaptive importance sampling estimator (eq. 1 of the paper) and its covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haystat.errors import BadOption
+from haystat.estimation.diagnostics import weight_summary
+from haystat.estimation.result import Estimate
+from haystat.estimation.rows import Rows
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray, IntArray, Outputs
+
+COVARIANCES = ("sample", "paper")
+STAGE_WEIGHTS = ("draws", "sqrt")
+
+
+def estimate_importance(
+    rows: Rows,
+    measure: Measure,
+    outputs: Outputs,
+    level: float,
+    *,
+    covariance: str = "sample",
+    stage_weights: str = "draws",
+) -> Estimate:
+    """G = g(R), R the weighted mean of the losses of the draws.
+
+    covariance: "sample" is the variance of the weighted terms as drawn; "paper" replaces one of
+        the two proposals in it by the newest one, and is too small while that still moves.
+    stage_weights: "draws" counts every draw alike; "sqrt" gives stage t the share sqrt(t) (Owen
+        and Zhou 2000), so that early, less informed stages count for less.
+    """
+    if covariance not in COVARIANCES:
+        raise BadOption(f"covariance is {covariance!r}; it can be {list(COVARIANCES)}")
+    share = draw_shares(rows, stage_weights)
+    groups = group_draws(rows, share, measure, outputs)
+    like, label = outputs.take(groups.example), rows.label[groups.example]
+    risk = measure.risk(like, label, groups.mean_weight)
+    with np.errstate(all="ignore"):
+        values = np.atleast_1d(measure.value(risk))
+        influence = np.nan_to_num(measure.influence(like, label, risk))
+    centre = groups.mean_weight @ influence  # J R
+    terms = (sample_terms if covariance == "sample" else paper_terms)(groups, influence, centre)
+    return Estimate(
+        measure.name,
+        measure.components,
+        values,
+        terms,
+        level,
+        rows.n_labels,
+        rows.n_draws,
+        measure.bounds,
+        tuple(_warnings(measure, risk, terms)),
+        {"risk": risk, **weight_summary(rows)},
+    )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Draws with equal losses, taken together; all (n_groups,).
+
+    example is a row of each group. With a the share of a draw in the mean and w its weight, the
+    sums over the draws of a group are mean_weight = sum a w, square_weight = sum a^2 w^2,
+    cross_weight = sum a^2 w, square_share = sum a^2, and paper_weight = sum w w' / N^2 with w'
+    the weight under the newest proposal.
+    """
+
+    example: IntArray
+    mean_weight: FloatArray
+    square_weight: FloatArray
+    cross_weight: FloatArray
+    square_share: FloatArray
+    paper_weight: FloatArray
+    n_draws: int
+
+
+def group_draws(rows: Rows, share: FloatArray, measure: Measure, outputs: Outputs) -> Groups:
+    """Add up the draws of items that the measure cannot tell apart and that have one label."""
+    signature = measure.signature(outputs)
+    code = rows.item if signature is None else np.unique(signature, return_inverse=True)[1]
+    code = code * (int(rows.label.max()) + 1) + rows.label
+    _, example, group = np.unique(code, return_index=True, return_inverse=True)
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(group, weights=rows.count * values)
+
+    n = rows.n_draws
+    # A loss that the newest proposal would not draw is zero, so that it may drop out.
+    last = np.where(np.isfinite(rows.last_weight), rows.last_weight, 0.0)
+    return Groups(
+        example,
+        total(share * rows.weight),
+        total(share**2 * rows.weight**2),
+        total(share**2 * rows.weight),
+        total(share**2),
+        total(rows.weight * last) / n**2,
+        n,
+    )
+
+
+def draw_shares(rows: Rows, stage_weights: str) -> FloatArray:
+    """Share of one draw of each row in the mean; count * share sums to one, (n,)."""
+    n_draws = np.bincount(rows.stage, weights=rows.count)
+    if stage_weights == "draws":
+        return np.full(len(rows.stage), 1.0 / n_draws.sum())
+    if stage_weights == "sqrt":
+        stage_share = np.where(n_draws > 0, np.sqrt(np.arange(1, len(n_draws) + 1)), 0)
+        stage_share = stage_share / stage_share.sum()
+        return (stage_share / np.maximum(n_draws, 1))[rows.stage]
+    raise BadOption(f"stage_weights is {stage_weights!r}; it can be {list(STAGE_WEIGHTS)}")
+
+
+def sample_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> FloatArray:
+    """Terms whose squares add up to sum a^2 (w z - c)^2 over the draws.
+
+    z is the influence of a draw's loss and c the mean of w z. Completing the square group by
+    group leaves one term a group and one for the rest.
+    """
+    root = np.sqrt(groups.square_weight)
+    lean = groups.cross_weight / np.where(root > 0, root, 1.0)
+    rest = np.sum(groups.square_share - lean**2)
+    terms = root[:, None] * influence - lean[:, None] * centre
+    terms = np.vstack([terms, np.sqrt(max(rest, 0.0)) * centre])
+    n = groups.n_draws
+    return terms * (np.sqrt(n / (n - 1)) if n > 1 else 1.0)
+
+
+def paper_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> FloatArray:
+    """The paper's covariance (Section "Approximate confidence regions") as a sum of squares.
+
+    J (1/N sum_j p(x_j)^2 l l' / (q_N(x_j) q_{j-1}(x_j)) - R R') J' / N. The part J R R' J' is
+    zero for ratios such as F1; elsewhere each component is scaled down by it.
+    """
+    terms = np.sqrt(groups.paper_weight)[:, None] * influence
+    raw = np.einsum("gm,gm->m", terms, terms)
+    taken_off = centre**2 / groups.n_draws
+    keep = 1 - np.divide(taken_off, raw, out=np.zeros_like(raw), where=raw > 0)
+    return terms * np.sqrt(np.clip(keep, 0, 1))
+
+
+def _warnings(measure: Measure, risk: FloatArray, terms: FloatArray) -> list[str]:
+    with np.errstate(all="ignore"):
+        why = measure.undefined(risk)
+    if why is not None:
+        return [why]
+    if not np.any(terms):
+        return [
+            "every draw agrees, so the interval has no width; it cannot know of items unlike "
+            "those drawn"
+        ]
+    return []

@@ -1,0 +1,115 @@
+"""Estimate: a value, how far off it may be, and what to know about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from haystat.errors import BadOption
+from haystat.estimation.intervals import Region, band_multiplier, t_quantile
+from haystat.measures.outputs import FloatArray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the labels say about a measure with m components.
+
+    terms (n, m) carry its error: terms' terms is the covariance matrix. `bounds` are the smallest
+    and largest value the measure can take.
+    """
+
+    measure: str
+    components: tuple[str, ...]
+    values: FloatArray
+    terms: FloatArray = field(repr=False)
+    level: float
+    n_labels: int
+    n_draws: int
+    bounds: tuple[float, float]
+    warnings: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def value(self) -> float | FloatArray:
+        """The estimate: a number, or (m,) for several components."""
+        return float(self.values[0]) if self.scalar else self.values
+
+    @property
+    def scalar(self) -> bool:
+        return len(self.values) == 1
+
+    @cached_property
+    def std_errors(self) -> FloatArray:
+        """Standard error of each component, (m,)."""
+        return np.sqrt(np.einsum("nm,nm->m", self.terms, self.terms))
+
+    @property
+    def std_error(self) -> float | FloatArray:
+        """Standard error: a number, or (m,) for several components."""
+        return float(self.std_errors[0]) if self.scalar else self.std_errors
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance matrix of the estimate, (m, m)."""
+        return self.terms.T @ self.terms
+
+    @property
+    def intervals(self) -> FloatArray:
+        """Lower and upper end for each component on its own, (m, 2)."""
+        return self._around(t_quantile(self.level, self.n_draws))
+
+    @property
+    def interval(self) -> tuple[float, float] | FloatArray:
+        """Confidence interval at `level`: (low, high), or (m, 2) for several components."""
+        if self.scalar:
+            low, high = self.intervals[0]
+            return float(low), float(high)
+        return self.intervals
+
+    def at(self, level: float) -> Estimate:
+        """The same estimate with intervals at another level."""
+        return replace(self, level=checked_level(level))
+
+    def region(self) -> Region:
+        """Joint confidence region of all components: the paper's F-distributed ellipsoid."""
+        return Region(self.values, self.covariance, self.n_draws, self.level)
+
+    def band(self, random_state: int = 0) -> FloatArray:
+        """Band that holds all components at once with probability `level`, (m, 2).
+
+        The width in standard errors is simulated from the draws (multiplier bootstrap).
+        """
+        return self._around(band_multiplier(self.terms, self.level, random_state))
+
+    def _around(self, multiplier: float) -> FloatArray:
+        half = multiplier * self.std_errors
+        low, high = self.values - half, self.values + half
+        return np.clip(np.stack([low, high], axis=1), *self.bounds)
+
+    def __str__(self) -> str:
+        if not self.scalar:
+            return f"{self.measure}: {len(self.values)} components from {self.n_labels} labels"
+        low, high = self.intervals[0]
+        return (
+            f"{self.measure} = {self.values[0]:.4g} [{low:.4g}, {high:.4g}] at {self.level:.0%} "
+            f"from {self.n_labels} labels"
+        )
+
+
+def checked_level(level: float) -> float:
+    """A confidence level, or an error."""
+    if not 0 < level < 1:
+        raise BadOption(f"level is {level}; it must lie between 0 and 1, such as 0.95")
+    return float(level)
+
+
+def undefined_estimate(
+    measure: str, components: tuple[str, ...], bounds: tuple[float, float], level: float, why: str
+) -> Estimate:
+    """No number yet, and the reason."""
+    m = len(components)
+    nothing = np.full(m, np.nan)
+    return Estimate(measure, components, nothing, nothing[None], level, 0, 0, bounds, (why,))

@@ -1,0 +1,74 @@
+"""The estimator of stratified sampling with proportional allocation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from haystat.estimation.result import Estimate
+from haystat.estimation.rows import Rows
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray, IntArray, Outputs
+
+
+def estimate_stratified(
+    rows: Rows, measure: Measure, outputs: Outputs, level: float, *, stratum_size: IntArray
+) -> Estimate:
+    """Plain mean of the losses: every item was equally likely to be labelled.
+
+    The variance is that of stratified sampling without replacement, with neighbouring strata
+    merged until each holds two labels (collapsed strata; Cochran 1977, section 5A.12).
+    """
+    n = len(rows.item)
+    risk = measure.risk(outputs, rows.label, np.full(n, 1.0 / n))
+    with np.errstate(all="ignore"):
+        values = np.atleast_1d(measure.value(risk))
+        influence = np.nan_to_num(measure.influence(outputs, rows.label, risk))
+        why = measure.undefined(risk)
+    terms = stratified_terms(influence, rows.stratum, stratum_size)
+    warnings = (why,) if why else ()
+    if not why and not np.any(terms):
+        warnings = ("every draw agrees, so the interval has no width",)
+    return Estimate(
+        measure.name,
+        measure.components,
+        values,
+        terms,
+        level,
+        n,
+        n,
+        measure.bounds,
+        warnings,
+        {"risk": risk},
+    )
+
+
+def stratified_terms(
+    influence: FloatArray, stratum: IntArray, stratum_size: IntArray
+) -> FloatArray:
+    """Deviations from stratum means whose squares add up to the variance, (n, m)."""
+    group, group_size = collapse(stratum, stratum_size)
+    n_groups = len(group_size)
+    n_drawn = np.bincount(group, minlength=n_groups)
+    mean = np.zeros((n_groups, influence.shape[1]))
+    np.add.at(mean, group, influence)
+    mean /= n_drawn[:, None]
+    share = group_size / group_size.sum()
+    unsampled = np.clip(1 - n_drawn / group_size, 0, 1)
+    # W_h^2 (1 - f_h) s_h^2 / n_h, spread over the n_h draws of the group.
+    spread = n_drawn * np.maximum(n_drawn - 1, 1)
+    scale = share * np.sqrt(unsampled / spread)
+    return scale[group][:, None] * (influence - mean[group])
+
+
+def collapse(stratum: IntArray, stratum_size: IntArray) -> tuple[IntArray, IntArray]:
+    """Merge neighbouring strata until each group has two draws: group of each draw, group sizes."""
+    n_drawn = np.bincount(stratum, minlength=len(stratum_size))
+    group_of = np.zeros(len(stratum_size), dtype=np.int64)
+    group, drawn = 0, 0
+    for k, count in enumerate(n_drawn.tolist()):
+        group_of[k] = group
+        drawn += count
+        if drawn >= 2 and n_drawn[k + 1 :].sum() >= 2:
+            group, drawn = group + 1, 0
+    sizes = np.bincount(group_of, weights=stratum_size).astype(np.int64)
+    return group_of[stratum], sizes

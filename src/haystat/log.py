@@ -1,0 +1,106 @@
+"""The log: an append-only list of stages and answers. Everything else is a fold over it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haystat.errors import LogError
+from haystat.measures.outputs import FloatArray, IntArray
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The draws of one stage: item positions, how often drawn, weights; all (n,).
+
+    The first n_new rows are items that had not been asked about before.
+    """
+
+    item: IntArray
+    count: IntArray
+    weight: FloatArray
+    n_new: int
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Labels that arrived together: label index by item position."""
+
+    labels: Mapping[int, int]
+
+
+Event = Stage | Answers
+
+
+@dataclass
+class Log:
+    """Events in the order in which they happened, under the settings that made them."""
+
+    settings: Mapping[str, Any]
+    events: list[Event] = field(default_factory=list)
+
+    def append(self, event: Event) -> None:
+        """Add an event; nothing is ever changed or removed."""
+        self.events.append(event)
+
+    def write(self, path: str | Path) -> None:
+        """Save as JSON lines, whole or not at all."""
+        path = Path(path)
+        draft = path.with_name(path.name + ".part")
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(json.dumps({"haystat": FORMAT, **self.settings}) + "\n")
+            for event in self.events:
+                file.write(json.dumps(_encode(event)) + "\n")
+            file.write(json.dumps({"end": len(self.events)}) + "\n")
+        draft.replace(path)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Log:
+        """Load a saved log; raises LogError on anything but a whole file of ours."""
+        lines = list(_json_lines(Path(path)))
+        if not lines or lines[0].get("haystat") != FORMAT:
+            raise LogError(f"{path} is not a haystat log of format {FORMAT}")
+        if lines[-1] != {"end": len(lines) - 2}:
+            raise LogError(f"{path} is cut short: {len(lines)} lines and no end; use a copy")
+        settings = {key: value for key, value in lines[0].items() if key != "haystat"}
+        return cls(settings, [_decode(line) for line in lines[1:-1]])
+
+
+def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise LogError(f"{path}, line {number} is damaged: {error.msg}") from None
+
+
+def _encode(event: Event) -> dict[str, Any]:
+    if isinstance(event, Answers):
+        return {"answers": [[item, label] for item, label in event.labels.items()]}
+    return {
+        "stage": event.item.tolist(),
+        "count": event.count.tolist(),
+        "weight": event.weight.tolist(),
+        "new": event.n_new,
+    }
+
+
+def _decode(line: dict[str, Any]) -> Event:
+    if "answers" in line:
+        return Answers({int(item): int(label) for item, label in line["answers"]})
+    if "stage" not in line:
+        raise LogError(f"unknown log entry with keys {sorted(line)}")
+    return Stage(
+        np.array(line["stage"], dtype=np.int64),
+        np.array(line["count"], dtype=np.int64),
+        np.array(line["weight"], dtype=np.float64),
+        int(line["new"]),
+    )

@@ -1,0 +1,57 @@
+"""What is estimated: each measure is a loss, a map g of the mean loss, and its Jacobian."""
+
+from haystat.measures.agreement import MCC, Accuracy, BalancedAccuracy
+from haystat.measures.base import Measure
+from haystat.measures.combine import Difference, ForSystems, Several
+from haystat.measures.confusion import (
+    F1,
+    FBeta,
+    FowlkesMallows,
+    OneVsRest,
+    Precision,
+    Ratio,
+    Recall,
+)
+from haystat.measures.curves import AveragePrecision, PRCurve
+from haystat.measures.facts import ColumnEquals, Fact, InMask, PredictedClass, ScoreBin
+from haystat.measures.multiclass import Macro, Micro, PerClass
+from haystat.measures.outputs import Outputs, Schema
+from haystat.measures.probabilistic import Brier
+from haystat.measures.registry import MEASURES, resolve
+from haystat.measures.systems import ClassMeasure, SystemMeasure
+from haystat.measures.within import Within
+
+__all__ = [
+    "F1",
+    "MCC",
+    "MEASURES",
+    "Accuracy",
+    "AveragePrecision",
+    "BalancedAccuracy",
+    "Brier",
+    "ClassMeasure",
+    "ColumnEquals",
+    "Difference",
+    "FBeta",
+    "Fact",
+    "ForSystems",
+    "FowlkesMallows",
+    "InMask",
+    "Macro",
+    "Measure",
+    "Micro",
+    "OneVsRest",
+    "Outputs",
+    "PRCurve",
+    "PerClass",
+    "Precision",
+    "PredictedClass",
+    "Ratio",
+    "Recall",
+    "Schema",
+    "ScoreBin",
+    "Several",
+    "SystemMeasure",
+    "Within",
+    "resolve",
+]

@@ -1,0 +1,229 @@
+"""Measures made of measures: several at once, several systems, differences."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from haystat.errors import BadOption
+from haystat.measures.base import Measure
+from haystat.measures.facts import Fact, union
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs, Schema
+
+
+class Joint(Measure, ABC):
+    """Measures side by side: losses and values are concatenated, the Jacobian is in blocks."""
+
+    parts: tuple[Measure, ...]
+
+    def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
+        """Loss of each item under a label: (n,) labels -> (n, d)."""
+        return np.concatenate([part.loss(outputs, label) for part in self.parts], axis=1)
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
+        pieces = zip(self.parts, self._split(risk), strict=True)
+        return np.concatenate([part.value(piece) for part, piece in pieces])
+
+    def jacobian(self, risk: FloatArray) -> FloatArray:
+        """Derivative of `value`, (d,) -> (m, d)."""
+        jacobian = np.zeros((len(self.components), self.n_risk))
+        row = column = 0
+        for part, piece in zip(self.parts, self._split(risk), strict=True):
+            block = part.jacobian(piece)
+            jacobian[row : row + block.shape[0], column : column + block.shape[1]] = block
+            row, column = row + block.shape[0], column + block.shape[1]
+        return jacobian
+
+    def facts(self) -> tuple[Fact, ...] | None:
+        """All facts of the parts, each once."""
+        return union([part.facts() for part in self.parts])
+
+    def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
+        """Whether the loss is non-zero, (n,)."""
+        return np.asarray(np.any([part.support(outputs, label) for part in self.parts], axis=0))
+
+    def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
+        """Weighted total of the losses, (d,)."""
+        return np.concatenate([part.risk(outputs, label, weight) for part in self.parts])
+
+    def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
+        """Jacobian times loss: what an item adds to each component, (n, m)."""
+        pieces = zip(self.parts, self._split(risk), strict=True)
+        return np.concatenate(
+            [part.influence(outputs, label, piece) for part, piece in pieces], axis=1
+        )
+
+    def sensitivity(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
+        """Squared length of the influence, (n,)."""
+        total = np.zeros(len(outputs))
+        for part, piece in zip(self.parts, self._split(risk), strict=True):
+            total += part.sensitivity(outputs, label, piece)
+        return total
+
+    def undefined(self, risk: FloatArray) -> str | None:
+        """Why some of the value is undefined at this risk, in words; None where all is defined."""
+        pieces = zip(self.parts, self._split(risk), strict=True)
+        reasons = [part.undefined(piece) for part, piece in pieces]
+        return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or None
+
+    def _split(self, risk: FloatArray) -> list[FloatArray]:
+        """The risk of each part."""
+        ends = np.cumsum([part.n_risk for part in self.parts])[:-1]
+        return np.split(risk, ends)
+
+    def _joined(self, parts: Sequence[Measure]) -> dict[str, object]:
+        """The attributes that follow from the parts."""
+        return {
+            "parts": tuple(parts),
+            "components": tuple(name for part in parts for name in part.components),
+            "bounds": (
+                min(part.bounds[0] for part in parts),
+                max(part.bounds[1] for part in parts),
+            ),
+            "n_risk": sum(part.n_risk for part in parts),
+            "scale_free": all(part.scale_free for part in parts),
+        }
+
+
+@dataclass(frozen=True)
+class Several(Joint):
+    """Several measures at once, estimated from the same labels."""
+
+    measures: Sequence[Measure]
+
+    def __post_init__(self) -> None:
+        measures = tuple(self.measures)
+        if not measures or not all(isinstance(measure, Measure) for measure in measures):
+            raise BadOption(
+                f"{list(measures)!r} is not a list of measures; `resolve` takes names too"
+            )
+        object.__setattr__(self, "measures", measures)
+        object.__setattr__(self, "name", ", ".join(measure.name for measure in measures))
+        for name, value in self._joined(measures).items():
+            object.__setattr__(self, name, value)
+
+    def bind(self, schema: Schema) -> Measure:
+        """The same measures with everything resolved that depends on the pool."""
+        return self._resolved(**self._joined([part.bind(schema) for part in self.measures]))
+
+    def for_system(self, system: str) -> Measure:
+        """The same measures of another system, not bound to a pool."""
+        return Several([measure.for_system(system) for measure in self.measures])
+
+
+@dataclass(frozen=True)
+class ForSystems(Joint):
+    """One measure of several systems, all of the pool's unless they are named.
+
+    measure is a measure, or a callable such as a measure's class that takes `system`.
+    """
+
+    measure: Measure | Callable[..., Measure]
+    systems: Sequence[str] | None = None
+
+    parts = ()
+    components = ()
+
+    def __post_init__(self) -> None:
+        if self.systems is not None:
+            object.__setattr__(self, "systems", tuple(self.systems))
+            if not self.systems:
+                raise BadOption("`systems` is empty; name one or more, or leave it out for all")
+        name = getattr(self.measure, "name", "measure")
+        object.__setattr__(self, "name", name)
+
+    def bind(self, schema: Schema) -> Measure:
+        """One bound measure for each system."""
+        systems = schema.systems if self.systems is None else self.systems
+        parts = [_for_system(self.measure, system).bind(schema) for system in systems]
+        return self._resolved(name=parts[0].name, **self._joined(parts))
+
+
+class Combination(Measure, ABC):
+    """A linear map of the components of measures side by side."""
+
+    joint: Joint
+
+    @abstractmethod
+    def mixed(self, components: FloatArray) -> FloatArray:
+        """The linear map along the last axis: (…, components of the joint measure) -> (…, m)."""
+
+    def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
+        """Loss of each item under a label: (n,) labels -> (n, d)."""
+        return self.joint.loss(outputs, label)
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
+        return self.mixed(self.joint.value(risk))
+
+    def jacobian(self, risk: FloatArray) -> FloatArray:
+        """Derivative of `value`, (d,) -> (m, d)."""
+        return self.mixed(self.joint.jacobian(risk).T).T
+
+    def facts(self) -> tuple[Fact, ...] | None:
+        """All facts of the parts, each once."""
+        return self.joint.facts()
+
+    def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
+        """Whether the loss is non-zero, (n,)."""
+        return self.joint.support(outputs, label)
+
+    def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
+        """Weighted total of the losses, (d,)."""
+        return self.joint.risk(outputs, label, weight)
+
+    def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
+        """Jacobian times loss: what an item adds to each component, (n, m)."""
+        return self.mixed(self.joint.influence(outputs, label, risk))
+
+    def undefined(self, risk: FloatArray) -> str | None:
+        """Why some of the value is undefined at this risk, in words; None where all is defined."""
+        return self.joint.undefined(risk)
+
+    def _over(self, joint: Joint) -> dict[str, object]:
+        """The attributes that follow from the measures side by side."""
+        return {"joint": joint, "n_risk": joint.n_risk, "scale_free": joint.scale_free}
+
+
+@dataclass(frozen=True)
+class Difference(Combination):
+    """A measure of one system minus the same measure of another."""
+
+    measure: Measure | Callable[..., Measure]
+    system_a: str
+    system_b: str
+
+    def __post_init__(self) -> None:
+        name = getattr(self.measure, "name", "measure")
+        object.__setattr__(self, "name", f"{name} difference")
+
+    def bind(self, schema: Schema) -> Measure:
+        """The same difference with everything resolved that depends on the pool."""
+        one, other = (
+            _for_system(self.measure, system).bind(schema)
+            for system in (self.system_a, self.system_b)
+        )
+        joint = Several([one, other])
+        width = joint.bounds[1] - joint.bounds[0]
+        return self._resolved(
+            **self._over(joint),
+            name=f"{one.name} difference",
+            components=tuple(
+                f"{first} - {second}"
+                for first, second in zip(one.components, other.components, strict=True)
+            ),
+            bounds=(-width, width),
+        )
+
+    def mixed(self, components: FloatArray) -> FloatArray:
+        """First half minus second half."""
+        half = components.shape[-1] // 2
+        return components[..., :half] - components[..., half:]
+
+
+def _for_system(measure: Measure | Callable[..., Measure], system: str) -> Measure:
+    return measure.for_system(system) if isinstance(measure, Measure) else measure(system=system)

@@ -1,0 +1,152 @@
+"""Measures of one class against the rest, from hard predictions (Table 1 of the paper)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from haystat.errors import BadOption
+from haystat.measures.base import finite, ratio
+from haystat.measures.facts import Fact, PredictedClass
+from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.systems import ClassMeasure
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneVsRest(ClassMeasure, ABC):
+    """A measure whose loss is made of "is predicted positive" and "is positive"."""
+
+    bounds = (0.0, 1.0)
+
+    @abstractmethod
+    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
+        """The d terms of the loss, from arrays of zeros and ones of any one shape."""
+
+    def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
+        """Loss of each item under a label: (n,) labels -> (n, d)."""
+        return np.stack(self.terms(self.predicted(outputs), self.actual(label)), axis=1)
+
+    def facts(self) -> tuple[Fact, ...] | None:
+        """The predicted class."""
+        return (PredictedClass(self.system_index, self.n_classes),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio(OneVsRest, ABC):
+    """A measure that is the quotient of two risks."""
+
+    n_risk = 2
+    scale_free = True
+    is_f_measure = True
+    #: what has not been drawn when the denominator is zero
+    lacking = "item that counts"
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
+        return ratio(risk[:1], risk[1:])
+
+    def jacobian(self, risk: FloatArray) -> FloatArray:
+        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
+        if risk[1] == 0:
+            return np.zeros((1, 2))
+        return np.array([[1 / risk[1], -risk[0] / risk[1] ** 2]])
+
+    def undefined(self, risk: FloatArray) -> str | None:
+        """Why the value is undefined at this risk, in words; None where it is defined."""
+        if risk[1] != 0:
+            return None
+        return f"{self.components[0]} is undefined: no {self.lacking} has been drawn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision(Ratio):
+    """Share of the predicted positives that are positive."""
+
+    name = "precision"
+    lacking = "predicted positive"
+
+    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
+        """True positives, predicted positives."""
+        return predicted * actual, predicted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Ratio):
+    """Share of the positives that are predicted positive."""
+
+    name = "recall"
+    lacking = "positive"
+
+    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
+        """True positives, positives."""
+        return predicted * actual, actual
+
+
+@dataclass(frozen=True)
+class FBeta(Ratio):
+    """Weighted harmonic mean of precision and recall; recall counts beta times as much."""
+
+    beta: float = 1.0
+    lacking = "positive or predicted positive"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.beta) and self.beta > 0):
+            raise BadOption(f"beta={self.beta} is not a positive number")
+        object.__setattr__(self, "name", f"f{self.beta:g}")
+        super().__post_init__()
+
+    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
+        """True positives, weighted mean of positives and predicted positives."""
+        square = self.beta**2
+        return predicted * actual, (square * actual + predicted) / (1 + square)
+
+
+@dataclass(frozen=True)
+class F1(FBeta):
+    """Harmonic mean of precision and recall."""
+
+    beta: float = field(default=1.0, init=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FowlkesMallows(OneVsRest):
+    """Geometric mean of precision and recall."""
+
+    name = "fowlkes_mallows"
+    n_risk = 3
+    scale_free = True
+
+    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
+        """True positives, positives, predicted positives."""
+        return predicted * actual, actual, predicted
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
+        return ratio(risk[:1], np.sqrt(risk[1:2] * risk[2:3]))
+
+    def jacobian(self, risk: FloatArray) -> FloatArray:
+        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
+        value = self.value(risk)
+        return finite(
+            np.stack(
+                [
+                    ratio(np.ones(1), np.sqrt(risk[1:2] * risk[2:3])),
+                    ratio(-value / 2, risk[1:2]),
+                    ratio(-value / 2, risk[2:3]),
+                ],
+                axis=1,
+            )
+        )
+
+    def undefined(self, risk: FloatArray) -> str | None:
+        """Why the value is undefined at this risk, in words; None where it is defined."""
+        lacking = [
+            kind
+            for kind, share in (("positive", risk[1]), ("predicted positive", risk[2]))
+            if share == 0
+        ]
+        if not lacking:
+            return None
+        return f"{self.components[0]} is undefined: no {' and no '.join(lacking)} has been drawn"

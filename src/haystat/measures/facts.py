@@ -1,0 +1,120 @@
+"""Discrete facts about an item that a loss may depend on; together they are its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs
+
+#: more combinations than this are no signature: they would make a cell of nearly every item
+MOST_CODES = 1 << 31
+
+
+class Fact(Protocol):
+    """One fact: `codes` gives each item a whole number from 0 to `size` - 1.
+
+    Facts are compared by value, so that measures that look at the same fact share it.
+    """
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+
+    def codes(self, outputs: Outputs) -> IntArray:
+        """Code of each item, (n,)."""
+
+
+@dataclass(frozen=True)
+class PredictedClass:
+    """The class that a system predicts."""
+
+    system_index: int
+    size: int
+
+    def codes(self, outputs: Outputs) -> IntArray:
+        """Code of each item, (n,)."""
+        return outputs.predictions[:, self.system_index]
+
+
+@dataclass(frozen=True)
+class ScoreBin:
+    """How many of the ascending thresholds a system's score reaches (score >= threshold)."""
+
+    system_index: int
+    thresholds: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return len(self.thresholds) + 1
+
+    @cached_property
+    def grid(self) -> FloatArray:
+        """The thresholds as an array, (L,)."""
+        return np.asarray(self.thresholds)
+
+    def codes(self, outputs: Outputs) -> IntArray:
+        """Code of each item, (n,)."""
+        score = outputs.scores[:, self.system_index]
+        return np.searchsorted(self.grid, score, side="right")
+
+
+@dataclass(frozen=True)
+class ColumnEquals:
+    """Whether a column of the pool has a value."""
+
+    column: str
+    value: object
+    size: int = 2
+
+    def codes(self, outputs: Outputs) -> IntArray:
+        """Code of each item, (n,)."""
+        return np.asarray(outputs.columns[self.column] == self.value).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class InMask:
+    """Whether an item is in a set given as one boolean for each item of the pool."""
+
+    mask: BoolArray
+    size: int = 2
+
+    def codes(self, outputs: Outputs) -> IntArray:
+        """Code of each item, (n,)."""
+        return self.mask[outputs.index].astype(np.int64)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InMask) and np.array_equal(self.mask, other.mask)
+
+    def __hash__(self) -> int:
+        return hash((len(self.mask), int(np.count_nonzero(self.mask))))
+
+    def __repr__(self) -> str:
+        return f"InMask({np.count_nonzero(self.mask)} of {len(self.mask)} items)"
+
+
+def encode(facts: Sequence[Fact], outputs: Outputs) -> IntArray | None:
+    """One code for a combination of facts, in mixed radix, (n,); None if there are too many."""
+    if prod(fact.size for fact in facts) > MOST_CODES:
+        return None
+    code = np.zeros(len(outputs), dtype=np.int64)
+    for fact in facts:
+        code *= fact.size
+        code += fact.codes(outputs)
+    return code
+
+
+def union(parts: Iterable[tuple[Fact, ...] | None]) -> tuple[Fact, ...] | None:
+    """All facts of several measures, each once; None if one of them has none."""
+    facts: dict[Fact, None] = {}
+    for part in parts:
+        if part is None:
+            return None
+        facts.update(dict.fromkeys(part))
+    return tuple(facts)

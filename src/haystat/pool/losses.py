@@ -1,0 +1,87 @@
+"""What the losses of a measure look like from the cells: all that a design needs of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray, IntArray, Outputs
+
+CHUNK = 1 << 16  # items whose losses are held at a time
+
+
+class CellLosses(Protocol):
+    """Losses of the K cells under each of C labels."""
+
+    support: NDArray[np.bool_]  #: (K, C) whether the loss of some item of the cell is not zero
+
+    def risk(self, mass: FloatArray) -> FloatArray:
+        """Risk if `mass` (K, C) of the pool lies in each cell under each label, (d,)."""
+
+    def sensitivity(self, risk: FloatArray) -> FloatArray:
+        """Mean squared influence of an item of each cell under each label, (K, C)."""
+
+
+@dataclass(frozen=True)
+class EqualLosses:
+    """Cells whose items all have the loss of one example."""
+
+    measure: Measure
+    outputs: Outputs  # (K * C): every example once per label
+    label: IntArray
+    support: NDArray[np.bool_]
+
+    def risk(self, mass: FloatArray) -> FloatArray:
+        return self.measure.risk(self.outputs, self.label, mass.ravel())
+
+    def sensitivity(self, risk: FloatArray) -> FloatArray:
+        return self.measure.sensitivity(self.outputs, self.label, risk).reshape(self.support.shape)
+
+
+@dataclass(frozen=True)
+class MeanLosses:
+    """Cells whose items differ: first (K, C, d) and second (K, C, d, d) moments of their losses."""
+
+    measure: Measure
+    first: FloatArray
+    second: FloatArray
+
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        return np.einsum("kcdd->kc", self.second) > 0
+
+    def risk(self, mass: FloatArray) -> FloatArray:
+        return np.einsum("kc,kcd->d", mass, self.first)
+
+    def sensitivity(self, risk: FloatArray) -> FloatArray:
+        jacobian = self.measure.jacobian(risk)
+        return np.einsum("md,kcde,me->kc", jacobian, self.second, jacobian)
+
+
+def equal_losses(measure: Measure, example: Outputs, n_classes: int) -> EqualLosses:
+    """Losses of cells that the measure's signature made uniform."""
+    n_cells = len(example)
+    outputs = example.take(np.repeat(np.arange(n_cells), n_classes))
+    label = np.tile(np.arange(n_classes), n_cells)
+    support = measure.support(outputs, label).reshape(n_cells, n_classes)
+    return EqualLosses(measure, outputs, label, support)
+
+
+def mean_losses(
+    measure: Measure, outputs: Outputs, of_item: NDArray[np.int32], size: IntArray, n_classes: int
+) -> MeanLosses:
+    """Loss moments of every cell, from one pass over the items."""
+    shape = (len(size), n_classes, measure.n_risk)
+    first, second = np.zeros(shape), np.zeros((*shape, measure.n_risk))
+    for start in range(0, len(of_item), CHUNK):
+        rows = np.arange(start, min(start + CHUNK, len(of_item)))
+        part, cell = outputs.take(rows), of_item[rows]
+        for label in range(n_classes):
+            loss = measure.loss(part, np.full(len(rows), label))
+            np.add.at(first[:, label], cell, loss)
+            np.add.at(second[:, label], cell, loss[:, :, None] * loss[:, None, :])
+    return MeanLosses(measure, first / size[:, None, None], second / size[:, None, None, None])

@@ -1,0 +1,51 @@
+"""The permanent random number u of every item: hash(seed, id), the same on every engine.
+
+An integer id is its own key; any other id is keyed by the first 15 hexadecimal digits of the
+md5 of its text. u is a five-round Feistel network on the two 32-bit halves of the key. Each
+round multiplies modulo a 32-bit prime, so no product leaves 63 bits: SQL engines, which raise
+on overflow, compute the same number with plain BIGINT arithmetic. The network permutes the
+64-bit keys; u drops the lowest bit to stay non-negative.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PRIME = 4294967291  # 2**32 - 5
+MULTIPLIERS = (1597334677, 1923712693, 1398270491, 2021286307, 1103515245)  # odd, below 2**31
+HALF = 0xFFFFFFFF
+CHUNK = 1 << 15  # items hashed at a time, so that the work stays in cache
+
+
+def keys_of(ids: NDArray[Any]) -> NDArray[np.int64]:
+    """64-bit key of each id: integers are kept, everything else is hashed as text."""
+    if np.issubdtype(ids.dtype, np.integer):
+        return ids.astype(np.int64, copy=False)
+    md5 = hashlib.md5
+    texts = (str(value).encode() for value in ids.tolist())
+    return np.array([int(md5(text).hexdigest()[:15], 16) for text in texts], dtype=np.int64)
+
+
+def round_keys(seed: int) -> tuple[int, ...]:
+    """One 32-bit key a round, from any integer seed."""
+    digest = hashlib.sha256(str(int(seed)).encode()).digest()
+    starts = range(0, 4 * len(MULTIPLIERS), 4)
+    return tuple(int.from_bytes(digest[start : start + 4], "big") for start in starts)
+
+
+def permanent_numbers(keys: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """u of each key, uniform on 0 … 2**63 - 1."""
+    result = np.empty(len(keys), dtype=np.int64)
+    rounds = tuple(zip(round_keys(seed), MULTIPLIERS, strict=True))
+    for start in range(0, len(keys), CHUNK):
+        part = keys[start : start + CHUNK]
+        left = (part >> 32) & HALF
+        right = part & HALF
+        for key, multiplier in rounds:
+            left, right = right, left ^ (((right ^ key) * multiplier) % PRIME)
+        result[start : start + CHUNK] = (left << 31) | (right >> 1)
+    return result
