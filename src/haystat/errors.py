@@ -1,20 +1,20 @@
 """Every error haystat raises on purpose.
 
-    HaystatError (ValueError)
-    ├── PoolError              the pool cannot be built from what was given
-    │   ├── BadScore           a score is NaN, infinite or not a number
-    │   ├── LengthMismatch     arrays that describe the same items differ in length
-    │   ├── DuplicateId        two items share an id
-    │   └── EmptyPool          no items
-    ├── UnknownName            no measure, design, column, system … of that name
-    ├── BadOption              an option outside what is allowed
-    ├── AnswerError            an answer cannot be taken
-    │   ├── UnknownLabel       the label is not one of the pool's classes
-    │   ├── UnknownItem        no item of that id, or it was never asked
-    │   └── ConflictingAnswer  the item has another answer already
-    ├── BudgetError            more labels wanted than there are items
-    ├── NoSupport              the draws cannot speak about this measure
-    └── LogError               a saved log is damaged or belongs to another pool
+HaystatError (ValueError)
+├── PoolError              the pool cannot be built from what was given
+│   ├── BadScore           a score is NaN, infinite or not a number
+│   ├── LengthMismatch     arrays that describe the same items differ in length
+│   ├── DuplicateId        two items share an id
+│   └── EmptyPool          no items
+├── UnknownName            no measure, design, column, system … of that name
+├── BadOption              an option outside what is allowed
+├── AnswerError            an answer cannot be taken
+│   ├── UnknownLabel       the label is not one of the pool's classes
+│   ├── UnknownItem        no item of that id, or it was never asked
+│   └── ConflictingAnswer  the item has another answer already
+├── BudgetError            more labels wanted than there are items
+├── NoSupport              the draws cannot speak about this measure
+└── LogError               a saved log is damaged or belongs to another pool
 """
 
 

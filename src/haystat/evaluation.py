@@ -78,7 +78,9 @@ class Evaluation:
         candidates = pool.candidates(self._problem.cells)
         self._ledger = Ledger(self._problem, self.design, candidates, self.seed)
         self._label_index = {label: index for index, label in enumerate(pool.classes)}
-        self.log = Log(self._settings())
+        # An object may have options that its name does not tell.
+        name = measure if isinstance(measure, str) else f"{self.measure.name} (object)"
+        self.log = Log(self._settings(name))
 
     def ask(self, n: int = 1) -> list[Query]:
         """Start a stage that needs n new labels, and return the items to label.
@@ -127,16 +129,17 @@ class Evaluation:
     ) -> Estimate:
         """The measure from all finished stages; another measure reuses the same labels."""
         level = checked_level(level)
-        target = self.measure
+        target, needed = self.measure, self._problem.losses.support
         if measure is not None:
             target = measures.resolve(measure).bind(self.pool.schema)
             check_reuse(self.pool, self._problem, self.design, target)
+            needed = self.design.covers(self._problem)
+        if self._ledger.settled(needed):
+            item, label = self._ledger.known()
+            return census(target, self.pool.outputs(item), label, level, size=self.pool.size)
         if self._ledger.n_finished == 0:
             why = "no stage is finished: ask for labels and tell all of them"
             return undefined_estimate(target.name, target.components, target.bounds, level, why)
-        item, label = self._ledger.known()
-        if len(item) == self.pool.size:
-            return census(target, self.pool.outputs(item), label, level)
         rows = self._ledger.rows()
         outputs = self.pool.outputs(rows.item)
         if self.design.estimator == "stratified":
@@ -227,6 +230,10 @@ class Evaluation:
             random_state=settings["seed"],
             **({} if design is not None else settings["options"]),
         )
+        for what in ("measure", "design"):
+            given = evaluation.log.settings[what]
+            if given != settings[what]:
+                raise LogError(f"{path} was made with {what} {settings[what]!r}, not {given!r}")
         for event in log.events:
             evaluation._record(event)
         return evaluation
@@ -265,12 +272,12 @@ class Evaluation:
                 "it to `classes` when you create the pool; nothing was recorded"
             ) from None
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, measure: str) -> dict[str, Any]:
         return {
             "pool": self.pool.fingerprint,
             "pool_seed": self.pool.seed,
             "size": self.pool.size,
-            "measure": self.measure.name,
+            "measure": measure,
             "design": self.design.name,
             "options": asdict(self.design),  # type: ignore[call-overload]
             "seed": self.seed,
@@ -285,7 +292,9 @@ def seed_from(random_state: RandomState) -> int:
         return int(random_state.integers(2**63))
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
-    raise BadOption(f"random_state is {random_state!r}; give an integer from 0, a Generator or None")
+    raise BadOption(
+        f"random_state is {random_state!r}; give an integer from 0, a Generator or None"
+    )
 
 
 def _given_or_saved(what: str, given: Any, saved: str) -> Any:

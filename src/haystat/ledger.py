@@ -11,7 +11,7 @@ from haystat.designs.replacement import ReplacementDesign
 from haystat.estimation.rows import Rows
 from haystat.log import Answers, Event, Stage
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.pool.cells import Candidates
 from haystat.pool.memory import Pool
 
@@ -38,9 +38,7 @@ class Ledger:
     reach the design and the estimate, so that quick answers do not weigh more than slow ones.
     """
 
-    def __init__(
-        self, problem: Problem, design: Design, candidates: Candidates, seed: int
-    ) -> None:
+    def __init__(self, problem: Problem, design: Design, candidates: Candidates, seed: int) -> None:
         self.problem = problem
         self.design = design
         self.seed = seed
@@ -106,6 +104,11 @@ class Ledger:
             self.problem.cells.stratum[cell],
             self._last_weight(cell, label),
         )
+
+    def settled(self, needed: BoolArray) -> bool:
+        """Whether all items of the cells that are `needed` under a label (K, C) have theirs."""
+        n_open = self.problem.cells.size - np.bincount(self._known_cell, minlength=len(needed))
+        return not np.any(needed & (n_open > 0)[:, None])
 
     def known(self) -> tuple[IntArray, IntArray]:
         """Items whose label reached the estimate, and their labels."""

@@ -74,12 +74,15 @@ class Log:
 
 
 def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield json.loads(line)
+                entry = json.loads(line)
             except json.JSONDecodeError as error:
                 raise LogError(f"{path}, line {number} is damaged: {error.msg}") from None
+            if not isinstance(entry, dict):
+                raise LogError(f"{path}, line {number} is damaged: not a record")
+            yield entry
 
 
 def _encode(event: Event) -> dict[str, Any]:

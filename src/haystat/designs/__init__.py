@@ -15,7 +15,6 @@ from haystat.designs.replacement import Proposal, ReplacementDesign
 from haystat.designs.stratified import Stratified
 from haystat.errors import BadOption, UnknownName
 
-
 DESIGNS: dict[str, Callable[..., Design]] = {
     "passive": Passive,
     "stratified": Stratified,

@@ -14,6 +14,8 @@ from haystat.measures.outputs import IntArray
 from haystat.pool.tree import Tree, flat_tree
 from haystat.response.dirichlet_tree import DirichletTree, TreeState
 
+FIRST_ITERATIONS = 1000  # of EM, before the first label
+
 
 @dataclass(frozen=True)
 class AdaptiveState:
@@ -52,7 +54,9 @@ class Adaptive(ReplacementDesign):
         tree = self.tree(problem)
         model = DirichletTree(tree, problem.stratum_prior, problem.stratum_size, self.tolerance)
         labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
-        return AdaptiveState(model, model.start(), labelled)
+        # Before any label, EM fits the prior to how the items lie in the strata.
+        response = model.fit(model.start(), FIRST_ITERATIONS)
+        return AdaptiveState(model, response, labelled)
 
     def observe(self, problem: Problem, state: AdaptiveState, batch: Batch) -> AdaptiveState:
         cell, label = batch.cell[batch.new], batch.label[batch.new]

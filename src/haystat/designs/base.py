@@ -25,7 +25,8 @@ from haystat.pool.tree import Tree
 class Problem:
     """What is fixed during an evaluation.
 
-    stratum_size (S,) and stratum_prior (S, C) describe the strata, the leaves of `tree`.
+    stratum_size (S,) and stratum_prior (S, C) describe the strata, the leaves of `tree`. The
+    oracle is "deterministic" (an item has one label) or "stochastic".
     """
 
     size: int
@@ -35,10 +36,11 @@ class Problem:
     tree: Tree
     stratum_size: IntArray
     stratum_prior: FloatArray
+    oracle: str = "deterministic"
 
     @property
     def n_classes(self) -> int:
-        return self.stratum_prior.shape[1]
+        return int(self.stratum_prior.shape[1])
 
 
 @dataclass(frozen=True)

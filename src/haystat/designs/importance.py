@@ -14,17 +14,16 @@ from haystat.measures.outputs import FloatArray
 
 @dataclass(frozen=True)
 class Importance(ReplacementDesign):
-    """Sawade et al. (2010): one proposal, from the prior p(y|x) alone.
+    """Sawade et al. (2010): one proposal, from the prior p(y|x) alone, in the form of Prop. 3.
 
-    epsilon keeps the proposal positive wherever a loss can be (Prop. 3, stochastic form).
+    epsilon keeps the proposal positive wherever a loss can be.
     """
 
     epsilon: float = 1e-9
     name = "importance"
 
     def start(self, problem: Problem, rng: np.random.Generator) -> Proposal:
-        prior = problem.cells.prior
-        mass = optimal_mass(problem, prior, self.epsilon)
+        mass = FORMS[problem.oracle](problem, problem.cells.prior, self.epsilon)
         labelled = np.repeat(mass[:, None], problem.n_classes, axis=1)
         nothing = np.zeros_like(labelled, dtype=np.int64)
         return normalised(mass, labelled, problem, nothing)
@@ -40,13 +39,29 @@ class Importance(ReplacementDesign):
         return np.repeat(support.any(axis=1, keepdims=True), problem.n_classes, axis=1)
 
 
-def optimal_mass(problem: Problem, share: FloatArray, epsilon: float = 0.0) -> FloatArray:
-    """Asymptotically optimal mass of an item of each cell, (K,), not normalised. Prop. 2.
+def expected_norm(problem: Problem, share: FloatArray, epsilon: float) -> FloatArray:
+    """Mass of an item of each cell whose one label is uncertain, (K,). Prop. 3, deterministic."""
+    norm = np.sqrt(_sensitivity(problem, share))
+    norm = np.maximum(norm, epsilon * problem.losses.support)
+    mass: FloatArray = np.einsum("kc,kc->k", norm, share)
+    return mass
 
-    share (K, C) is p(y|x) in each cell.
+
+def root_mean_square(problem: Problem, share: FloatArray, epsilon: float) -> FloatArray:
+    """Mass of an item of each cell whose label is random, (K,). Prop. 3, stochastic.
+
+    With epsilon = 0 and the true share this is the optimum of Prop. 2.
     """
-    cells = problem.cells
-    risk = problem.losses.risk(share * cells.size[:, None] / problem.size)
-    sensitivity = problem.losses.sensitivity(risk)
-    floored = np.maximum(sensitivity, epsilon * problem.losses.support)
-    return np.sqrt(np.einsum("kc,kc->k", floored, share))
+    square = _sensitivity(problem, share)
+    square = np.maximum(square, epsilon * problem.losses.support)
+    mass: FloatArray = np.sqrt(np.einsum("kc,kc->k", square, share))
+    return mass
+
+
+FORMS = {"deterministic": expected_norm, "stochastic": root_mean_square}
+
+
+def _sensitivity(problem: Problem, share: FloatArray) -> FloatArray:
+    """Squared influences at the risk that the shares (K, C) imply, (K, C)."""
+    risk = problem.losses.risk(share * problem.cells.size[:, None] / problem.size)
+    return problem.losses.sensitivity(risk)

@@ -61,6 +61,8 @@ class Oasis(ReplacementDesign):
         norm = problem.losses.sensitivity(self._risk(problem, state))
         mass = cells.size * np.sqrt(np.einsum("kc,kc->k", norm, share))
         stratum_mass = np.bincount(cells.stratum, weights=mass, minlength=n_strata)
+        if not stratum_mass.any():  # no loss is in sight yet, so that no stratum stands out
+            stratum_mass = problem.stratum_size
         item = stratum_mass / stratum_mass.sum() / problem.stratum_size
         item = (1 - self.epsilon) * item + self.epsilon / problem.size
         item = item[cells.stratum]

@@ -5,8 +5,11 @@ process of rate q(x), then the superposition has rate one and its marks are i.i.
 s never-asked items of a cell are first hit at times with gaps Exp(s q), Exp((s - 1) q), …, and an
 item first hit at T has been drawn 1 + Poisson(q (end - T)) times by the end of the stage.
 
-A stage for n labels ends just before the draw that would need label n + 1. That draw is not part
-of it, so the draws inside are exchangeable given their number, and their mean is unbiased.
+A stage for n labels ends with the draw that needs the n-th of them: a stopping time. So by Wald's
+identity the sum of w loss - R over its draws has mean zero whatever the stages before it, and the
+mean over all draws stays a martingale as in Theorem 1, even if every stage asks for one label. (To
+stop just before draw n + 1 would make the mean of one stage unbiased, but not the mean over
+several: each stage would throw away a draw of an unlabelled item and none of a labelled one.)
 """
 
 from __future__ import annotations
@@ -50,12 +53,12 @@ def normalised(
     """Scale item-wise masses so that they sum to one over the pool; counts (K, C) are labelled."""
     n_unlabelled = problem.cells.size - counts.sum(axis=1)
     total = n_unlabelled @ unlabelled + np.sum(counts * labelled)
+    if total == 0:  # no item of the pool can have a loss: there is nothing to draw
+        return Proposal(np.zeros_like(unlabelled), np.zeros_like(labelled))
     return Proposal(unlabelled / total, labelled / total)
 
 
-def draw(
-    proposal: Proposal, size: int, sheet: Sheet, n: int, rng: np.random.Generator
-) -> Choice:
+def draw(proposal: Proposal, size: int, sheet: Sheet, n: int, rng: np.random.Generator) -> Choice:
     """One stage of draws that needs n new labels."""
     new_cell, hit_time, end = first_hits(proposal.unlabelled, sheet.unasked, n, rng)
     new_rate = proposal.unlabelled[new_cell]
@@ -75,17 +78,14 @@ def draw(
 def first_hits(
     rate: FloatArray, unasked: IntArray, n: int, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray, float]:
-    """Cells and times of the first n new items, and the time just before the next one.
-
-    If fewer than n + 1 items can be reached, the stage ends with the last of them.
-    """
+    """Cells and times of the first n new items, fewer if fewer can be reached; time of the last."""
     open_cells = np.flatnonzero((rate > 0) & (unasked > 0))
     gaps = rng.standard_exponential(len(open_cells) + n)
     first = gaps[: len(open_cells)] / (rate[open_cells] * unasked[open_cells])
     further = iter(gaps[len(open_cells) :].tolist())
     queue = list(zip(first.tolist(), open_cells.tolist(), strict=True))
-    if len(queue) > n + 1:  # only the first n + 1 cells can matter
-        queue = [queue[i] for i in np.argpartition(first, n)[: n + 1]]
+    if len(queue) > n:  # only the n cells that are hit first can matter
+        queue = [queue[i] for i in np.argpartition(first, n - 1)[:n]]
     heapq.heapify(queue)
     left = unasked[open_cells].tolist()
     remaining = dict(zip(open_cells.tolist(), left, strict=True))
@@ -101,7 +101,7 @@ def first_hits(
             heapq.heapreplace(queue, (time + gap, cell))
         else:
             heapq.heappop(queue)
-    end = queue[0][0] if queue else (times[-1] if times else 0.0)
+    end = times[-1] if times else 0.0
     return np.array(cells, dtype=np.int64), np.array(times), end
 
 

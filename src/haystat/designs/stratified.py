@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet

@@ -1,4 +1,4 @@
-"""Once every item has its label, the measure is known."""
+"""Once every item that can have a loss has its label, the measure is known."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import IntArray, Outputs
 
 
-def census(measure: Measure, outputs: Outputs, label: IntArray, level: float) -> Estimate:
-    """The measure on a fully labelled pool; no error is left."""
+def census(
+    measure: Measure, outputs: Outputs, label: IntArray, level: float, *, size: int
+) -> Estimate:
+    """The measure on a pool of `size` items whose losses are all known; no error is left."""
     n = len(label)
-    risk = measure.risk(outputs, label, np.full(n, 1.0 / n))
+    risk = measure.risk(outputs, label, np.full(n, 1.0 / size))
     with np.errstate(all="ignore"):
         values = np.atleast_1d(measure.value(risk))
         why = measure.undefined(risk)
@@ -20,7 +22,7 @@ def census(measure: Measure, outputs: Outputs, label: IntArray, level: float) ->
         measure.name,
         measure.components,
         values,
-        np.zeros((1, len(values))),
+        np.zeros((0, len(values))),
         level,
         n,
         n,

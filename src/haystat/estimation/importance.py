@@ -30,8 +30,8 @@ def estimate_importance(
 
     covariance: "sample" is the variance of the weighted terms as drawn; "paper" replaces one of
         the two proposals in it by the newest one, and is too small while that still moves.
-    stage_weights: "draws" counts every draw alike; "sqrt" gives stage t the share sqrt(t) (Owen
-        and Zhou 2000), so that early, less informed stages count for less.
+    stage_weights: "draws" counts every draw alike; "sqrt" counts a draw of stage t sqrt(t) times
+        (Owen and Zhou 2000), so that early, less informed stages count for less.
     """
     if covariance not in COVARIANCES:
         raise BadOption(f"covariance is {covariance!r}; it can be {list(COVARIANCES)}")
@@ -85,7 +85,7 @@ def group_draws(rows: Rows, share: FloatArray, measure: Measure, outputs: Output
     _, example, group = np.unique(code, return_index=True, return_inverse=True)
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(group, weights=rows.count * values)
+        return np.bincount(group, weights=rows.count * values).astype(np.float64)
 
     n = rows.n_draws
     # A loss that the newest proposal would not draw is zero, so that it may drop out.
@@ -107,9 +107,8 @@ def draw_shares(rows: Rows, stage_weights: str) -> FloatArray:
     if stage_weights == "draws":
         return np.full(len(rows.stage), 1.0 / n_draws.sum())
     if stage_weights == "sqrt":
-        stage_share = np.where(n_draws > 0, np.sqrt(np.arange(1, len(n_draws) + 1)), 0)
-        stage_share = stage_share / stage_share.sum()
-        return (stage_share / np.maximum(n_draws, 1))[rows.stage]
+        stage_weight = np.sqrt(np.arange(1, len(n_draws) + 1))
+        return (stage_weight / (stage_weight @ n_draws))[rows.stage]
     raise BadOption(f"stage_weights is {stage_weights!r}; it can be {list(STAGE_WEIGHTS)}")
 
 
@@ -138,7 +137,7 @@ def paper_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> Fl
     raw = np.einsum("gm,gm->m", terms, terms)
     taken_off = centre**2 / groups.n_draws
     keep = 1 - np.divide(taken_off, raw, out=np.zeros_like(raw), where=raw > 0)
-    return terms * np.sqrt(np.clip(keep, 0, 1))
+    return np.asarray(terms * np.sqrt(np.clip(keep, 0, 1)))
 
 
 def _warnings(measure: Measure, risk: FloatArray, terms: FloatArray) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import fdtri, stdtrit
 
 from haystat.measures.outputs import FloatArray
 
@@ -16,7 +16,7 @@ def t_quantile(level: float, n_draws: int) -> float:
     """Two-sided Student quantile; infinite for fewer than two draws."""
     if n_draws < 2:
         return np.inf
-    return float(stats.t.ppf((1 + level) / 2, n_draws - 1))
+    return float(stdtrit(n_draws - 1, (1 + level) / 2))
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Region:
         k = len(self.value)
         if self.n_draws <= k:
             return np.inf
-        quantile = stats.f.ppf(self.level, k, self.n_draws - k)
+        quantile = fdtri(k, self.n_draws - k, self.level)
         return float((self.n_draws - 1) * k / (self.n_draws - k) * quantile)
 
     def contains(self, value: FloatArray) -> bool:

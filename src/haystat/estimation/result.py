@@ -17,8 +17,8 @@ from haystat.measures.outputs import FloatArray
 class Estimate:
     """What the labels say about a measure with m components.
 
-    terms (n, m) carry its error: terms' terms is the covariance matrix. `bounds` are the smallest
-    and largest value the measure can take.
+    terms (n, m) carry its error: terms' terms is the covariance matrix; none (0, m) means that the
+    value is exact. `bounds` are the smallest and largest value the measure can take.
     """
 
     measure: str
@@ -44,7 +44,7 @@ class Estimate:
     @cached_property
     def std_errors(self) -> FloatArray:
         """Standard error of each component, (m,)."""
-        return np.sqrt(np.einsum("nm,nm->m", self.terms, self.terms))
+        return np.asarray(np.sqrt(np.einsum("nm,nm->m", self.terms, self.terms)))
 
     @property
     def std_error(self) -> float | FloatArray:
@@ -82,10 +82,18 @@ class Estimate:
 
         The width in standard errors is simulated from the draws (multiplier bootstrap).
         """
+        if self.n_draws < 2:
+            return self.intervals
         return self._around(band_multiplier(self.terms, self.level, random_state))
 
+    @property
+    def _unknown(self) -> FloatArray:
+        """Half-widths while the spread of the draws cannot be told, (m,)."""
+        exact = len(self.terms) == 0
+        return np.where(exact, 0.0, np.where(np.isnan(self.values), np.nan, np.inf))
+
     def _around(self, multiplier: float) -> FloatArray:
-        half = multiplier * self.std_errors
+        half = multiplier * self.std_errors if np.isfinite(multiplier) else self._unknown
         low, high = self.values - half, self.values + half
         return np.clip(np.stack([low, high], axis=1), *self.bounds)
 

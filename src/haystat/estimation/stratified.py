@@ -57,7 +57,7 @@ def stratified_terms(
     # W_h^2 (1 - f_h) s_h^2 / n_h, spread over the n_h draws of the group.
     spread = n_drawn * np.maximum(n_drawn - 1, 1)
     scale = share * np.sqrt(unsampled / spread)
-    return scale[group][:, None] * (influence - mean[group])
+    return np.asarray(scale[group][:, None] * (influence - mean[group]))
 
 
 def collapse(stratum: IntArray, stratum_size: IntArray) -> tuple[IntArray, IntArray]:

@@ -18,7 +18,7 @@ from haystat.measures.multiclass import Macro, Micro, PerClass
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.probabilistic import Brier
 from haystat.measures.registry import MEASURES, resolve
-from haystat.measures.systems import ClassMeasure, SystemMeasure
+from haystat.measures.systems import ClassMeasure, ScoreMeasure, SystemMeasure
 from haystat.measures.within import Within
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "Recall",
     "Schema",
     "ScoreBin",
+    "ScoreMeasure",
     "Several",
     "SystemMeasure",
     "Within",

@@ -17,11 +17,11 @@ from haystat.errors import BadOption
 from haystat.measures.base import Measure, finite, ratio
 from haystat.measures.facts import Fact, ScoreBin
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs, Schema
-from haystat.measures.systems import ClassMeasure
+from haystat.measures.systems import ScoreMeasure
 
 
 @dataclass(frozen=True)
-class OverThresholds(ClassMeasure, ABC):
+class OverThresholds(ScoreMeasure, ABC):
     """A measure of a score cut at L thresholds; an item at a threshold is predicted positive.
 
     thresholds, ascending, are a uniform grid of n_thresholds from the smallest to the largest
@@ -61,7 +61,7 @@ class OverThresholds(ClassMeasure, ABC):
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Predicted positive, true positive at each threshold; positive: (n,) -> (n, 2L + 1)."""
-        reached = outputs.scores[:, self.system_index, None] >= self.grid
+        reached = self.score(outputs)[:, None] >= self.grid
         actual = self.actual(label)[:, None]
         return np.concatenate([reached, reached * actual, actual], axis=1)
 
@@ -103,7 +103,7 @@ class OverThresholds(ClassMeasure, ABC):
 
     def _look_up(self, table: FloatArray, outputs: Outputs, label: IntArray) -> FloatArray:
         """Entries of a table (2, L + 1) by positive or not and bin, (n,)."""
-        actual = np.asarray(label == self.positive_index, dtype=np.intp)
+        actual = np.asarray(label == 1, dtype=np.intp)
         return np.asarray(table[actual, self._bins.codes(outputs)])
 
 

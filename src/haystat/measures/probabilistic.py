@@ -9,12 +9,12 @@ import numpy as np
 
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
-from haystat.measures.systems import ClassMeasure
+from haystat.measures.systems import ScoreMeasure
 
 
 @dataclass(frozen=True)
-class Brier(ClassMeasure):
-    """Mean squared difference between the score, a probability, and "is positive".
+class Brier(ScoreMeasure):
+    """Mean squared difference between the score, a probability, and "is class 1".
 
     scale=2.0 gives the paper's definition, which adds the same difference for the other class.
     """
@@ -30,7 +30,7 @@ class Brier(ClassMeasure):
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Squared difference: (n,) labels -> (n, 1)."""
-        return self.scale * (outputs.scores[:, self.system_index] - self.actual(label)) ** 2
+        return self.scale * (self.score(outputs) - self.actual(label)) ** 2
 
     def value(self, risk: FloatArray) -> FloatArray:
         """g: the measure at a risk, (d,) -> (m,)."""

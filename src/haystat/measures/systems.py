@@ -1,4 +1,4 @@
-"""Measures of one system, and of one class of it against the rest."""
+"""Measures of one system: of one class against the rest, and of the score."""
 
 from __future__ import annotations
 
@@ -87,5 +87,26 @@ class ClassMeasure(SystemMeasure, ABC):
         if not 0 <= self.positive_index < schema.n_classes:
             raise BadOption(
                 f"positive={self.positive} is not a class index from 0 to {schema.n_classes - 1}"
+            )
+        return super()._located(schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreMeasure(SystemMeasure, ABC):
+    """A measure of a score for class 1 in a pool of two classes."""
+
+    def actual(self, label: IntArray) -> FloatArray:
+        """1.0 where the label is class 1, (n,)."""
+        return np.asarray(label == 1, dtype=float)
+
+    def score(self, outputs: Outputs) -> FloatArray:
+        """The system's score, (n,)."""
+        return outputs.scores[:, self.system_index]
+
+    def _located(self, schema: Schema) -> Self:
+        if schema.n_classes != 2:
+            raise BadOption(
+                f"{self.name} is for the scores of two classes and the pool has "
+                f"{schema.n_classes}; make a pool of one class against the rest"
             )
         return super()._located(schema)

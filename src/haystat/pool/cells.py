@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,13 @@ from numpy.typing import NDArray
 
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
-from haystat.pool.strata import compact
+from haystat.pool.ids import Ids
+from haystat.pool.order import permanent_numbers
+from haystat.pool.strata import renumber
 
-DENSE_CODES = 1 << 22  # codes below this are renumbered by counting, above by sorting
 FIRST_CANDIDATES = 1024  # items a cell keeps ready; more are fetched when it runs dry
 EXCESS = 6.0  # standard deviations of slack when the smallest u are picked by a threshold
+CHUNK = 1 << 15  # items whose u is held at a time
 
 
 @dataclass(frozen=True)
@@ -33,64 +36,93 @@ class Cells:
         return len(self.size)
 
 
-def cell_codes(stratum: IntArray, measure: Measure, outputs: Outputs) -> NDArray[np.int32]:
-    """Cell of each item, numbered by stratum and then by the measure's signature."""
-    signature = measure.signature(outputs)
-    if signature is None:
-        return stratum.astype(np.int32)
-    signature = _renumber(signature)
+def cell_codes(
+    stratum: NDArray[np.int32], measure: Measure, blocks: Iterable[Outputs]
+) -> NDArray[np.int32]:
+    """Cell of each item, numbered by stratum and then by the measure's signature.
+
+    The blocks hold the items in the order of the pool.
+    """
+    codes: list[IntArray] = []
+    for outputs in blocks:
+        code = measure.signature(outputs)
+        if code is None:
+            return stratum
+        codes.append(code)
+    signature = renumber(np.concatenate(codes))
     n_signatures = int(signature.max()) + 1
-    return _renumber(stratum * n_signatures + signature).astype(np.int32)
+    n_codes = (int(stratum.max()) + 1) * n_signatures
+    width = np.dtype(np.int32 if n_codes <= 1 << 31 else np.int64)
+    return renumber(stratum.astype(width) * width.type(n_signatures) + signature)
 
 
 def first_items(of_item: NDArray[np.int32], n_cells: int) -> IntArray:
-    """Position of one item of each cell."""
+    """Position of the first item of each cell."""
     result = np.zeros(n_cells, dtype=np.int64)
     result[of_item[::-1]] = np.arange(len(of_item) - 1, -1, -1)
     return result
 
 
-def _renumber(codes: IntArray) -> IntArray:
-    codes = codes - codes.min()
-    if int(codes.max()) < DENSE_CODES:
-        return compact(codes, int(codes.max()) + 1)
-    return np.unique(codes, return_inverse=True)[1]
-
-
 class Candidates:
-    """The items of each cell in the order of u, fetched as far as they are needed."""
+    """The items of each cell in the order of u, found and sorted as far as they are needed.
 
-    def __init__(self, cells: Cells, u: NDArray[np.int64]) -> None:
+    The first FIRST_CANDIDATES of every cell are found at once, in one pass over the pool; a cell
+    that runs dry takes one more pass for itself.
+    """
+
+    def __init__(self, cells: Cells, ids: Ids, seed: int) -> None:
         self._of_item = cells.of_item
         self._size = cells.size
-        self._u = u
-        self._runs: dict[int, IntArray] = {}
-        self._prepare(np.arange(len(cells)), FIRST_CANDIDATES)
+        self._ids = ids
+        self._seed = seed
+        self._sorted: dict[int, IntArray] = {}
+        item, u = self._smallest(np.arange(len(cells)), FIRST_CANDIDATES)
+        cell = self._of_item[item]
+        # Few cells fit 16 bits, which numpy sorts by counting.
+        order = np.argsort(cell.astype(np.uint16) if len(cells) <= 1 << 16 else cell, kind="stable")
+        self._first_item, self._first_u = item[order], u[order]
+        self._start = np.searchsorted(cell[order], np.arange(len(cells) + 1))
 
     def take(self, cell: int, rank: int) -> int:
         """The item of `cell` with the (rank + 1)-th smallest u."""
-        run = self._runs[cell]
-        if rank >= len(run):
-            self._prepare(np.array([cell]), 4 * (rank + 1))
-            run = self._runs[cell]
+        run = self._sorted.get(cell)
+        if run is None:
+            first = slice(self._start[cell], self._start[cell + 1])
+            run = self._keep(cell, self._first_item[first], self._first_u[first])
+        n_wanted = 4 * (rank + 1)
+        while len(run) <= rank < self._size[cell]:
+            run = self._keep(cell, *self._smallest(np.array([cell]), n_wanted))
+            n_wanted *= 2
         return int(run[rank])
 
-    def _prepare(self, cells: IntArray, n_wanted: int) -> None:
-        """Sort the n_wanted smallest u of each named cell."""
-        share = (n_wanted + EXCESS * np.sqrt(n_wanted)) / self._size[cells]
+    def _keep(self, cell: int, item: IntArray, u: NDArray[np.int64]) -> IntArray:
+        run = item[np.argsort(u, kind="stable")]
+        self._sorted[cell] = run
+        return run
+
+    def _smallest(self, cells: IntArray, n_wanted: int) -> tuple[IntArray, NDArray[np.int64]]:
+        """Items of the named cells, about n_wanted each, with the smallest u; and their u.
+
+        They come in the order of the pool. All u up to a threshold are taken, so what is
+        returned for a cell is the beginning of its order, whatever its length.
+        """
         threshold = np.full(len(self._size), -1, dtype=np.int64)
-        limit = float(2**63 - 1024)  # the largest double that fits in 63 bits
-        threshold[cells] = np.minimum(share * 2.0**63, limit).astype(np.int64)
-        threshold[cells[share >= 1]] = np.iinfo(np.int64).max
-        item = np.flatnonzero(self._u <= threshold[self._of_item])
-        cell = self._of_item[item]
-        order = np.argsort(self._u[item], kind="stable")
-        # Few cells fit 16 bits, which numpy sorts by counting.
-        narrow = cell.astype(np.uint16) if len(self._size) <= 1 << 16 else cell
-        order = order[np.argsort(narrow[order], kind="stable")]
-        bounds = np.searchsorted(cell[order], [cells, cells + 1])
-        for name, start, stop in zip(cells.tolist(), *bounds.tolist(), strict=True):
-            if stop - start < min(n_wanted, self._size[name]):
-                self._prepare(np.array([name]), 2 * n_wanted)
-            else:
-                self._runs[name] = item[order[start:stop]]
+        threshold[cells] = _thresholds(self._size[cells], n_wanted)
+        items, numbers = [], []
+        for start in range(0, len(self._of_item), CHUNK):
+            limit = threshold[self._of_item[start : start + CHUNK]]
+            row = np.flatnonzero(limit >= 0)
+            u = permanent_numbers(self._ids.keys(start, start + CHUNK)[row], self._seed)
+            small = np.flatnonzero(u <= limit[row])
+            items.append(start + row[small])
+            numbers.append(u[small])
+        return np.concatenate(items), np.concatenate(numbers)
+
+
+def _thresholds(size: IntArray, n_wanted: int) -> NDArray[np.int64]:
+    """u below which n_wanted of `size` items lie, but for a chance of one in a thousand million."""
+    share = (n_wanted + EXCESS * np.sqrt(n_wanted)) / size
+    largest_double = float(2**63 - 1024)
+    threshold: IntArray = np.minimum(share * 2.0**63, largest_double).astype(np.int64)
+    threshold[share >= 1] = np.iinfo(np.int64).max
+    return threshold

@@ -11,113 +11,158 @@ from numpy.typing import ArrayLike, NDArray
 from haystat.errors import (
     BadOption,
     BadScore,
-    DuplicateId,
     EmptyPool,
+    HaystatError,
     LengthMismatch,
     PoolError,
-    UnknownLabel,
     UnknownName,
 )
-from haystat.measures.outputs import FloatArray
-from haystat.pool.order import keys_of
+from haystat.measures.outputs import FloatArray, IntArray
 
 ONLY_SYSTEM = "system"
+LARGEST = 1e300  # the difference of larger scores would overflow
+MOST_CLASSES = np.iinfo(np.int16).max
 
 
-def by_system(values: Any) -> dict[str, Any]:
-    """One entry a system; a bare array belongs to a single unnamed system."""
-    return dict(values) if isinstance(values, Mapping) else {ONLY_SYSTEM: values}
-
-
-def checked_scores(name: str, values: ArrayLike) -> FloatArray:
-    """Scores of one system as doubles, (M,) or (M, C); raises on NaN, infinity and text."""
+def as_array(what: str, values: Any) -> NDArray[Any]:
+    """An array of any type; raises on lists within lists that differ in length."""
     try:
-        scores = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BadScore(f"scores of {name!r} must be numbers: {error}") from None
-    if scores.ndim not in (1, 2):
-        raise BadScore(f"scores of {name!r} have {scores.ndim} dimensions; give (M,) or (M, C)")
-    if len(scores) == 0:
-        raise EmptyPool("the pool has no items; give at least one score")
-    finite = np.isfinite(scores)
-    if not finite.all():
-        rows = np.flatnonzero(~finite.reshape(len(scores), -1).all(axis=1))
-        raise BadScore(
-            f"{len(rows)} scores of {name!r} are NaN or infinite, the first at position "
-            f"{rows[0]}; drop these items or give them a finite score"
+        return np.asarray(values)
+    except ValueError as reason:
+        raise PoolError(f"{what} cannot be an array ({reason}); give one value for each") from None
+
+
+def checked_numbers(
+    what: str, values: ArrayLike, error: type[HaystatError] = PoolError
+) -> FloatArray:
+    """An array of doubles; raises `error` on text, missing objects and ragged lists."""
+    try:
+        given = np.asarray(values)
+        is_text = given.dtype.kind not in "biufO" or (
+            given.dtype.kind == "O" and any(isinstance(value, str) for value in given.flat)
         )
+        numbers = None if is_text else given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as reason:
+        raise error(f"{what} must be numbers: {reason}") from None
+    if numbers is None:
+        raise error(f"{what} must be numbers, not {given.dtype}; convert them to floats")
+    return numbers
+
+
+def checked_scores(name: str, values: ArrayLike, n_classes: int) -> FloatArray:
+    """Scores of one system as doubles, (M,) or (M, C); raises on NaN, infinity and text."""
+    scores = checked_numbers(f"scores of {name!r}", values, BadScore)
+    if scores.ndim in (1, 2) and len(scores) == 0:
+        raise EmptyPool("the pool has no items; give at least one score")
+    if scores.ndim != 1 and (scores.ndim != 2 or scores.shape[1] != n_classes):
+        raise BadScore(
+            f"scores of {name!r} have shape {scores.shape}; give one score an item, (M,), or one "
+            f"an item and class, (M, {n_classes}); several systems go in a dict"
+        )
+    with np.errstate(invalid="ignore"):
+        usable = scores.min() >= -LARGEST and scores.max() <= LARGEST
+    if not usable:
+        _raise_unusable(name, scores)
     return scores
 
 
+def checked_systems(scores: Any, n_classes: int) -> dict[str, FloatArray]:
+    """Scores of every system, of one length; a bare array belongs to a single unnamed system."""
+    given = dict(scores) if isinstance(scores, Mapping) else {ONLY_SYSTEM: scores}
+    if not given:
+        raise BadOption("no system has scores; give at least one")
+    result = {name: checked_scores(name, values, n_classes) for name, values in given.items()}
+    first, size = next((name, len(values)) for name, values in result.items())
+    for name, values in result.items():
+        if len(values) != size:
+            raise LengthMismatch(
+                f"scores of {name!r} have {len(values)} entries, those of {first!r} {size}; give "
+                "every system's score of every item"
+            )
+    return result
+
+
+def _raise_unusable(name: str, scores: FloatArray) -> None:
+    rows = scores.reshape(len(scores), -1)
+    bad = np.flatnonzero(~np.all(np.abs(rows) <= LARGEST, axis=1))
+    raise BadScore(
+        f"{len(bad)} scores of {name!r} are NaN, infinite or beyond {LARGEST:g}, the first at "
+        f"position {bad[0]}; drop these items or give them a finite score"
+    )
+
+
 def same_length(what: str, values: Sequence[Any] | NDArray[Any], size: int) -> None:
-    """Raise unless `values` describes every item of the pool."""
-    if len(values) != size:
-        raise LengthMismatch(f"{what} has {len(values)} entries, the scores have {size}")
+    """Raise unless `values` has one entry for every item of the pool."""
+    shape = np.shape(values)
+    if len(shape) != 1 or len(values) != size:
+        given = f"{shape[0]} entries" if len(shape) == 1 else f"shape {shape}"
+        raise LengthMismatch(f"{what} has {given}; the pool has {size} scores, give one for each")
+
+
+def checked_columns(
+    columns: Mapping[str, ArrayLike] | None, size: int
+) -> dict[str, NDArray[np.generic]]:
+    """Further facts of the items as arrays."""
+    result = {name: as_array(f"column {name!r}", v) for name, v in (columns or {}).items()}
+    for name, values in result.items():
+        same_length(f"column {name!r}", values, size)
+    return result
 
 
 def checked_classes(classes: Sequence[Any]) -> tuple[Any, ...]:
     """The label values; at least two, all different."""
     result = tuple(value.item() if isinstance(value, np.generic) else value for value in classes)
-    if len(result) < 2 or len(set(result)) != len(result):
-        raise BadOption(f"classes are {list(result)}; give at least two different labels")
-    return result
-
-
-def class_indices(name: str, values: ArrayLike, classes: tuple[Any, ...]) -> NDArray[np.int16]:
-    """Position in `classes` of each value; raises on a value that is none of them."""
-    given = np.asarray(values)
-    result = np.full(given.shape, -1, dtype=np.int16)
-    for position, value in enumerate(classes):
-        result[given == value] = position
-    if np.any(result < 0):
-        row = int(np.flatnonzero(result < 0)[0])
-        raise UnknownLabel(
-            f"{name} has {given[row].item()!r} at position {row}, which is not one of "
-            f"{list(classes)}; add it to `classes` when you create the pool"
+    if not 2 <= len(set(result)) == len(result) <= MOST_CLASSES:
+        raise BadOption(
+            f"classes are {list(result)[:20]}; give from 2 to {MOST_CLASSES} different labels"
         )
     return result
 
 
 def checked_probabilities(values: ArrayLike, size: int, n_classes: int) -> FloatArray:
     """Prior p(y|x), (M, C); a one-dimensional array is p(y = 1|x)."""
-    given = np.asarray(values, dtype=np.float64)
-    same_length("probabilities", given, size)
+    given = checked_numbers("probabilities", values)
     if given.ndim == 1 and n_classes == 2:
         given = np.stack([1 - given, given], axis=1)
     if given.shape != (size, n_classes):
-        raise LengthMismatch(f"probabilities have shape {given.shape}, not {(size, n_classes)}")
-    if not (np.all(given >= 0) and np.allclose(given.sum(axis=1), 1)):
-        raise PoolError("probabilities must be at least 0 and sum to 1 for every item")
+        raise LengthMismatch(
+            f"probabilities have shape {np.shape(values)}; the pool has {size} scores and "
+            f"{n_classes} classes, give {(size, n_classes)}"
+        )
+    valid = np.all(given >= 0, axis=1) & np.isclose(given.sum(axis=1), 1)
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise PoolError(
+            f"probabilities are {given[row].tolist()} at position {row}; they must be at least 0 "
+            "and sum to 1 for every item"
+        )
     return given
 
 
-def checked_ids(ids: ArrayLike | None, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The users' ids and their 64-bit keys; positions if none are given."""
-    if ids is None:
-        positions = np.arange(size)
-        return positions, positions
-    given = np.asarray(ids)
-    same_length("ids", given, size)
-    if np.issubdtype(given.dtype, np.floating):
-        raise PoolError("ids are floating-point numbers; give integers or strings")
-    keys = keys_of(given)
-    repeated = np.sort(keys)
-    if np.any(repeated[1:] == repeated[:-1]):
-        _raise_duplicate(given)
-    return given, keys
+def checked_integer(what: str, value: Any, smallest: int | None = None) -> int:
+    """A whole number, at least `smallest`."""
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or (smallest is not None and value < smallest):
+        wanted = "" if smallest is None else f" of at least {smallest}"
+        raise BadOption(f"{what} is {value!r}; give a whole number{wanted}")
+    return int(value)
 
 
-def _raise_duplicate(ids: NDArray[Any]) -> None:
-    values, counts = np.unique(ids.astype(str), return_counts=True)
-    worst = int(np.argmax(counts))
-    raise DuplicateId(
-        f"id {values[worst]!r} occurs {counts[worst]} times; ids must be unique, "
-        f"{int((counts > 1).sum())} are not"
-    )
+def checked_parents(parents: ArrayLike) -> IntArray:
+    """The parent of each node of a tree, as integers."""
+    given = as_array("parents", parents)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise BadOption(
+            f"parents have shape {given.shape} and type {given.dtype}; give one integer a node, "
+            "-1 for the root"
+        )
+    return given.astype(np.int64)
 
 
 def checked_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     """Raise when `given` has an entry for a system that has no scores."""
     for name in given:
         if name not in known:
-            raise UnknownName(f"{what} names the system {name!r}; scores name {list(known)}")
+            raise UnknownName(
+                f"{what} names the system {name!r}; scores are given for {list(known)}"
+            )

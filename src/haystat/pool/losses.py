@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.errors import BadOption
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 
-CHUNK = 1 << 16  # items whose losses are held at a time
+MOST_MOMENTS = 1 << 27  # second moments of losses, 1 GiB
 
 
 class CellLosses(Protocol):
     """Losses of the K cells under each of C labels."""
 
-    support: NDArray[np.bool_]  #: (K, C) whether the loss of some item of the cell is not zero
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        """Whether the loss of some item of the cell is not zero, (K, C)."""
 
     def risk(self, mass: FloatArray) -> FloatArray:
         """Risk if `mass` (K, C) of the pool lies in each cell under each label, (d,)."""
@@ -52,14 +57,14 @@ class MeanLosses:
 
     @property
     def support(self) -> NDArray[np.bool_]:
-        return np.einsum("kcdd->kc", self.second) > 0
+        return np.asarray(np.einsum("kcdd->kc", self.second) > 0)
 
     def risk(self, mass: FloatArray) -> FloatArray:
-        return np.einsum("kc,kcd->d", mass, self.first)
+        return np.asarray(np.einsum("kc,kcd->d", mass, self.first))
 
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         jacobian = self.measure.jacobian(risk)
-        return np.einsum("md,kcde,me->kc", jacobian, self.second, jacobian)
+        return np.asarray(np.einsum("md,kcde,me->kc", jacobian, self.second, jacobian))
 
 
 def equal_losses(measure: Measure, example: Outputs, n_classes: int) -> EqualLosses:
@@ -72,16 +77,27 @@ def equal_losses(measure: Measure, example: Outputs, n_classes: int) -> EqualLos
 
 
 def mean_losses(
-    measure: Measure, outputs: Outputs, of_item: NDArray[np.int32], size: IntArray, n_classes: int
+    measure: Measure,
+    blocks: Iterable[Outputs],
+    of_item: NDArray[np.int32],
+    size: IntArray,
+    n_classes: int,
 ) -> MeanLosses:
-    """Loss moments of every cell, from one pass over the items."""
+    """Loss moments of every cell, from one pass over the items in the order of the pool."""
     shape = (len(size), n_classes, measure.n_risk)
+    n_moments = prod(shape) * measure.n_risk
+    if n_moments > MOST_MOMENTS:
+        raise BadOption(
+            f"{measure.name} has {measure.n_risk} losses an item and too many kinds of items to "
+            f"keep apart: {len(size)} cells would need {n_moments:.1e} numbers; evaluate fewer "
+            "systems or thresholds together, or cut fewer strata"
+        )
     first, second = np.zeros(shape), np.zeros((*shape, measure.n_risk))
-    for start in range(0, len(of_item), CHUNK):
-        rows = np.arange(start, min(start + CHUNK, len(of_item)))
-        part, cell = outputs.take(rows), of_item[rows]
+    for outputs in blocks:
+        cell = of_item[outputs.index]
         for label in range(n_classes):
-            loss = measure.loss(part, np.full(len(rows), label))
+            loss = measure.loss(outputs, np.full(len(outputs), label))
             np.add.at(first[:, label], cell, loss)
-            np.add.at(second[:, label], cell, loss[:, :, None] * loss[:, None, :])
+            for i in range(measure.n_risk):
+                np.add.at(second[:, label, i], cell, loss[:, i, None] * loss)
     return MeanLosses(measure, first / size[:, None, None], second / size[:, None, None, None])

@@ -10,6 +10,7 @@ on overflow, compute the same number with plain BIGINT arithmetic. The network p
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,14 @@ from numpy.typing import NDArray
 PRIME = 4294967291  # 2**32 - 5
 MULTIPLIERS = (1597334677, 1923712693, 1398270491, 2021286307, 1103515245)  # odd, below 2**31
 HALF = 0xFFFFFFFF
-CHUNK = 1 << 15  # items hashed at a time, so that the work stays in cache
+CHUNK = 1 << 14  # items hashed at a time, so that the work stays in cache
 
 
 def keys_of(ids: NDArray[Any]) -> NDArray[np.int64]:
     """64-bit key of each id: integers are kept, everything else is hashed as text."""
     if np.issubdtype(ids.dtype, np.integer):
         return ids.astype(np.int64, copy=False)
-    md5 = hashlib.md5
+    md5 = partial(hashlib.md5, usedforsecurity=False)
     texts = (str(value).encode() for value in ids.tolist())
     return np.array([int(md5(text).hexdigest()[:15], 16) for text in texts], dtype=np.int64)
 
@@ -46,6 +47,10 @@ def permanent_numbers(keys: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         left = (part >> 32) & HALF
         right = part & HALF
         for key, multiplier in rounds:
-            left, right = right, left ^ (((right ^ key) * multiplier) % PRIME)
+            mixed = right ^ key
+            mixed *= multiplier
+            mixed -= mixed // PRIME * PRIME  # modulo; numpy divides faster than it takes %
+            mixed ^= left
+            left, right = right, mixed
         result[start : start + CHUNK] = (left << 31) | (right >> 1)
     return result

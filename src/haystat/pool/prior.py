@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
-from scipy.special import expit, log_softmax, logit
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax
 
-from haystat.measures.outputs import FloatArray
+from haystat.measures.outputs import FloatArray, IntArray
 
-SMALLEST = 1e-9  # probabilities are kept this far from 0 and 1 before a logit
+SMALLEST = 1e-9  # probabilities are kept this far from 0 and 1
 
 
 def looks_like_probabilities(scores: FloatArray) -> bool:
@@ -17,9 +20,26 @@ def looks_like_probabilities(scores: FloatArray) -> bool:
 
 def natural_scale(scores: FloatArray) -> FloatArray:
     """Probabilities as logits; other scores as they are."""
-    if looks_like_probabilities(scores):
-        return logit(np.clip(scores, SMALLEST, 1 - SMALLEST))
-    return scores
+    if not looks_like_probabilities(scores):
+        return scores
+    odds = np.clip(scores, SMALLEST, 1 - SMALLEST)
+    odds /= 1 - odds
+    return np.log(odds, out=odds)
+
+
+def single_scores(scores: FloatArray) -> FloatArray:
+    """One score an item, (M,) or (M, C) -> (M,).
+
+    Of two classes it is the second's probability, or its margin over the first; of more, the
+    largest score.
+    """
+    if scores.ndim == 1:
+        return scores
+    if scores.shape[1] > 2:
+        return np.asarray(scores.max(axis=1))
+    if _are_distributions(scores):
+        return np.ascontiguousarray(scores[:, 1])
+    return scores[:, 1] - scores[:, 0]
 
 
 def positive_probability(scores: FloatArray) -> FloatArray:
@@ -29,6 +49,39 @@ def positive_probability(scores: FloatArray) -> FloatArray:
 
 def class_probabilities(scores: FloatArray) -> FloatArray:
     """p(y|x) from one score a class, (M, C): rows that sum to one are kept, else softmax."""
-    if looks_like_probabilities(scores) and np.allclose(scores.sum(axis=1), 1):
-        return scores
-    return np.exp(log_softmax(scores, axis=1))
+    return scores if _are_distributions(scores) else np.exp(log_softmax(scores, axis=1))
+
+
+def mean_prior(
+    systems: Iterable[FloatArray], group: NDArray[np.int32], size: IntArray, n_classes: int
+) -> FloatArray:
+    """Mean p(y|x) of each group of items, averaged over systems, (K, C).
+
+    A single score says nothing about the classes when there are more than two.
+    """
+    means = []
+    for scores in systems:
+        if scores.ndim == 2:
+            means.append(group_means(class_probabilities(scores), group, size))
+        elif n_classes == 2:
+            positive = group_means(positive_probability(scores)[:, None], group, size)
+            means.append(np.hstack([1 - positive, positive]))
+        else:
+            means.append(np.full((len(size), n_classes), 1 / n_classes))
+    return np.asarray(np.mean(means, axis=0))
+
+
+def group_means(values: FloatArray, group: NDArray[np.int32], size: IntArray) -> FloatArray:
+    """Mean of each column in each group, (M, C) -> (K, C)."""
+    sums = [np.bincount(group, weights=column, minlength=len(size)) for column in values.T]
+    return np.stack(sums, axis=1) / size[:, None]
+
+
+def kept_possible(shares: FloatArray) -> FloatArray:
+    """The same shares (K, C) with no label ruled out: what the prior forbids is never drawn."""
+    possible = np.maximum(shares, SMALLEST)
+    return np.asarray(possible / possible.sum(axis=1, keepdims=True))
+
+
+def _are_distributions(scores: FloatArray) -> bool:
+    return looks_like_probabilities(scores) and np.allclose(scores.sum(axis=1), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def tree_from_parents(parents: IntArray, n_strata: int) -> Tree:
 def _near_equal_runs(first: int, last: int, branching: int) -> list[tuple[int, int]]:
     n_parts = min(branching, last - first)
     cuts = [first + (last - first) * i // n_parts for i in range(n_parts + 1)]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def _depths(parents: IntArray) -> IntArray:

@@ -36,4 +36,5 @@ class BetaStrata:
         """Posterior mean share of each class, (K, C)."""
         n_drawn = drawn.sum(axis=1, keepdims=True)
         posterior = drawn + self.strength * self.prior / np.maximum(n_drawn, 1)
-        return posterior / posterior.sum(axis=1, keepdims=True)
+        share: FloatArray = posterior / posterior.sum(axis=1, keepdims=True)
+        return share

@@ -1,0 +1,52 @@
+"""Columns of pandas, Polars and Arrow tables as what a pool is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.errors import BadOption, UnknownName
+
+
+def pool_arguments(
+    frame: Any,
+    score: str | Sequence[str],
+    id: str | None,
+    prediction: str | Sequence[str] | None,
+    columns: Sequence[str],
+) -> dict[str, Any]:
+    """Scores, predictions, ids and columns by name, as Pool takes them."""
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise BadOption(
+            f"a {type(frame).__name__} is no table in memory; give a pandas, Polars or Arrow "
+            "table (collect a lazy one first)"
+        ) from None
+
+    def column(name: str) -> NDArray[Any]:
+        if name not in table.columns:
+            raise UnknownName(f"no column {name!r}; the table has {table.columns}")
+        return np.asarray(table[name].to_numpy())
+
+    systems = _names(score)
+    predicted = [] if prediction is None else _names(prediction)
+    if predicted and len(predicted) != len(systems):
+        raise BadOption(
+            f"{len(predicted)} prediction columns {predicted} for {len(systems)} score columns "
+            f"{systems}; give one for each, in the same order"
+        )
+    return {
+        "scores": {name: column(name) for name in systems},
+        "predictions": {s: column(p) for s, p in zip(systems, predicted, strict=False)} or None,
+        "ids": None if id is None else column(id),
+        "columns": {name: column(name) for name in columns},
+    }
+
+
+def _names(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

@@ -1,0 +1,77 @@
+"""The shape of the package: imports point one way, and the public names are the visible ones."""
+
+from __future__ import annotations
+
+import ast
+import types
+from pathlib import Path
+
+import pytest
+
+import haystat
+
+ROOT = Path(haystat.__file__).parent
+#: rooms from the ground up; a room may import itself and those below it. Rooms of one line are
+#: neighbours and may import each other as long as no module imports itself in a circle.
+STOREYS = (
+    ("errors",),
+    ("measures",),
+    ("pool",),
+    ("engines",),
+    ("response",),
+    ("designs",),
+    ("estimation",),
+    ("log", "ledger", "reuse", "progress"),
+    ("evaluation",),
+    ("study",),
+    ("experiments",),
+    ("cli", "web", "demo"),
+)
+HEIGHT = {room: height for height, rooms in enumerate(STOREYS) for room in rooms}
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")
+
+
+def room_of(path):
+    """The folder, or the file directly under the package."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path):
+    """Rooms of this package that a module imports, wherever in the file, with the line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports by a relative name"
+            whole = node.module == "haystat"
+            names = [f"haystat.{a.name}" for a in node.names] if whole else [node.module or ""]
+        else:
+            continue
+        for name in names:
+            first, *rest = name.split(".")
+            if first == "haystat" and rest:
+                yield rest[0], node.lineno
+
+
+def room_height(room):
+    """cli_study, cli/… stand where cli stands."""
+    known = room if room in HEIGHT else room.split("_")[0]
+    assert known in HEIGHT, f"room {room!r} has no place in the order; add it to STOREYS"
+    return HEIGHT[known]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_to_rooms_further_down(path):
+    height = room_height(room_of(path))
+    for room, line in imported_rooms(path):
+        if room == "__version__":
+            continue
+        assert room_height(room) <= height, f"{path}:{line} imports {room} from above"
+
+
+def test_the_public_names_are_what_is_visible():
+    visible = {name for name in vars(haystat) if not name.startswith("_")}
+    # Importing a submodule makes it visible whether it is meant to be public or not.
+    rooms = {n for n in visible if isinstance(getattr(haystat, n), types.ModuleType)}
+    assert visible - (rooms - set(haystat.__all__)) == set(haystat.__all__)
+    assert list(haystat.__all__) == sorted(haystat.__all__)
