@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 demo: .venv/.stamp-demo
 	$(BIN)/haystat demo
 
-test: .venv/.stamp-dev
+test: lint
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 lint: .venv/.stamp-dev

@@ -27,6 +27,7 @@ from haystat.estimation.stratified import estimate_stratified
 from haystat.ledger import Ledger, pose
 from haystat.log import Answers, Log, Stage
 from haystat.measures.base import Measure
+from haystat.measures.outputs import BoolArray
 from haystat.pool.memory import Pool
 from haystat.progress import progress_bar
 from haystat.reuse import check_reuse
@@ -134,19 +135,8 @@ class Evaluation:
             target = measures.resolve(measure).bind(self.pool.schema)
             check_reuse(self.pool, self._problem, self.design, target)
             needed = self.design.covers(self._problem)
-        if self._ledger.settled(needed):
-            item, label = self._ledger.known()
-            return census(target, self.pool.outputs(item), label, level, size=self.pool.size)
-        if self._ledger.n_finished == 0:
-            why = "no stage is finished: ask for labels and tell all of them"
-            return undefined_estimate(target.name, target.components, target.bounds, level, why)
-        rows = self._ledger.rows()
-        outputs = self.pool.outputs(rows.item)
-        if self.design.estimator == "stratified":
-            size = self._problem.stratum_size
-            return estimate_stratified(rows, target, outputs, level, stratum_size=size)
         options = {"covariance": covariance, "stage_weights": stage_weights}
-        return estimate_importance(rows, target, outputs, level, **options)
+        return estimate_from(self.pool, self._ledger, target, needed, level, **options)
 
     def run(
         self,
@@ -282,6 +272,35 @@ class Evaluation:
             "options": asdict(self.design),  # type: ignore[call-overload]
             "seed": self.seed,
         }
+
+
+def estimate_from(
+    pool: Pool,
+    ledger: Ledger,
+    measure: Measure,
+    needed: BoolArray,
+    level: float,
+    *,
+    covariance: str = "sample",
+    stage_weights: str = "draws",
+) -> Estimate:
+    """`measure` from the finished stages of a ledger; it is known once the `needed` labels are in.
+
+    needed (K, C): cells whose items must have their label under a label of which there is a loss.
+    """
+    if ledger.settled(needed):
+        item, label = ledger.known()
+        return census(measure, pool.outputs(item), label, level, size=pool.size)
+    if ledger.n_finished == 0:
+        why = "no stage is finished: ask for labels and tell all of them"
+        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
+    rows = ledger.rows()
+    outputs = pool.outputs(rows.item)
+    if ledger.design.estimator == "stratified":
+        size = ledger.problem.stratum_size
+        return estimate_stratified(rows, measure, outputs, level, stratum_size=size)
+    options = {"covariance": covariance, "stage_weights": stage_weights}
+    return estimate_importance(rows, measure, outputs, level, **options)
 
 
 def seed_from(random_state: RandomState) -> int:

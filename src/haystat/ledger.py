@@ -50,6 +50,7 @@ class Ledger:
         self._candidates = candidates
         self._asked = np.zeros(len(problem.cells), dtype=np.int64)
         self._unanswered: list[int] = []
+        self._labels: list[IntArray] = []  # of the rows of each finished stage
         self._known_item, self._known_label = EMPTY, EMPTY
         self._known_cell = EMPTY
 
@@ -93,7 +94,7 @@ class Ledger:
         stages = self.stages[: self.n_finished]
         item = np.concatenate([stage.item for stage in stages]) if stages else EMPTY
         number = np.repeat(np.arange(len(stages)), [len(stage.item) for stage in stages])
-        label = np.array([self.label_of[i] for i in item.tolist()], dtype=np.int64)
+        label = np.concatenate(self._labels) if stages else EMPTY
         cell = self.problem.cells.of_item[item]
         return Rows(
             item,
@@ -154,6 +155,7 @@ class Ledger:
         label = np.array([self.label_of[i] for i in stage.item.tolist()], dtype=np.int64)
         cell = self.problem.cells.of_item[stage.item].astype(np.int64)
         batch = Batch(cell, label, stage.count, stage.weight, new)
+        self._labels.append(label)
         self.state = self.design.observe(self.problem, self.state, batch)
         self._known_item = np.concatenate([self._known_item, stage.item[new]])
         self._known_label = np.concatenate([self._known_label, label[new]])

@@ -122,8 +122,8 @@ def test_options_of_the_design_are_replayed(case, tmp_path):
 def test_every_stage_has_its_own_randomness(case):
     pool, _ = case
     ev = hs.Evaluation(pool, "f1", "passive", random_state=0)
-    first, second = ([int(pool.stratum[q.item]) for q in ev.ask(20)] for _ in range(2))
-    assert first != second
+    first, second = (pool.stratum[[q.item for q in ev.ask(40)]] for _ in range(2))
+    assert np.mean(first == second) < 0.6
 
 
 @pytest.mark.parametrize("design", ["passive", "importance"])

@@ -69,6 +69,25 @@ def test_an_item_that_may_have_a_loss_is_within_reach_under_every_label(tiny, me
     assert np.all(proposal.labelled[covered] > 0)
 
 
+def test_the_floor_of_the_proposal_sinks_with_every_label(tiny):
+    """Prop. 5: epsilon_t = epsilon_0 (1 - labelled share). Accuracy's influence is 1 everywhere."""
+    pool = tiny(["accuracy", "recall"])
+    state = designs.Adaptive().start(pool.problem, RNG)
+    batch = pool.batch([0, 3], np.full(6, 1 / 6), ())
+    state = designs.Adaptive().observe(pool.problem, state, batch)
+    support = pool.problem.losses.support
+    free = designs.Adaptive(epsilon=1e-12).propose(pool.problem, state).labelled
+    low, high = free[support].min(), free[support].max()
+    # |J loss| = 1 for a false positive: it moves accuracy by 1 and recall not at all.
+    cell = pool.cell[4]
+    scale = free[cell, 0]
+    epsilon = (low + high) / 2 / scale  # in between, once a third of the pool is labelled
+    floored = designs.Adaptive(epsilon=epsilon * 6 / 4).propose(pool.problem, state).labelled
+    expected = np.maximum(free, epsilon * scale * support)
+    np.testing.assert_allclose(floored / floored.max(), expected / expected.max())
+    assert low < epsilon * scale < high
+
+
 @pytest.mark.parametrize("name", ["importance", "adaptive", "adaptive_flat"])
 @pytest.mark.parametrize("measure", ["f1", "accuracy", "recall"])
 def test_a_prior_of_exactly_zero_does_not_put_a_label_out_of_reach(tiny, name, measure):

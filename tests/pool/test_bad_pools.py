@@ -110,7 +110,12 @@ class TestLengths:
 
     @pytest.mark.parametrize(
         "option",
-        [{"ids": [(1,), "a", 2]}, {"predictions": [[0], 1, 1]}, {"columns": {"c": [[], 1]}}],
+        [
+            {"ids": [(1,), "a", 2]},
+            {"predictions": [[0], 1, 1]},
+            {"strata": [[0], 1, 1]},
+            {"columns": {"c": [[], 1]}},
+        ],
     )
     def test_ragged(self, option):
         refused(PoolError, "cannot be an array .*; give one value for each", S, **option)

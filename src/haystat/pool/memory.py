@@ -195,7 +195,7 @@ class Pool:
         return prior.kept_possible(shares)
 
     def _strata(self, strata: int | ArrayLike, stratify: str | ArrayLike) -> NDArray[np.int32]:
-        if np.ndim(strata) > 0:
+        if checks.as_array("strata", strata).ndim > 0:
             return checked_strata(strata, self.size)
         n_strata = checks.checked_integer("strata", strata, smallest=1)
         if not isinstance(stratify, str):
