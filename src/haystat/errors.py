@@ -76,3 +76,7 @@ class NoSupport(HaystatError):
 
 class LogError(HaystatError):
     """A saved log is damaged or belongs to another pool."""
+
+
+class FileError(HaystatError):
+    """A file cannot be read, or is not what it claims to be."""

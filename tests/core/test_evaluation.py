@@ -119,8 +119,9 @@ def test_options_of_the_design_are_replayed(case, tmp_path):
     assert again.design == hs.designs.Adaptive(delta=0.25)
 
 
-def test_every_stage_has_its_own_randomness(case):
-    pool, _ = case
+def test_every_stage_has_its_own_randomness(pool_of):
+    # So large a pool that the first stage hardly changes what the second can draw.
+    pool, _ = pool_of(20_000)
     ev = hs.Evaluation(pool, "f1", "passive", random_state=0)
     first, second = (pool.stratum[[q.item for q in ev.ask(40)]] for _ in range(2))
     assert np.mean(first == second) < 0.6

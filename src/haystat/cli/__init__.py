@@ -8,6 +8,7 @@ import click
 import typer
 
 from haystat import __version__
+from haystat.cli.bench import bench
 from haystat.cli.demo import demo
 from haystat.errors import HaystatError
 
@@ -34,6 +35,7 @@ def options(
 
 
 app.command()(demo)
+app.command()(bench)
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""Experiments on pools with known labels: simulate, bench, and the paper's own."""

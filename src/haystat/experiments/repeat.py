@@ -1,0 +1,161 @@
+"""One repeat of an experiment: a whole evaluation on a pool whose labels are known."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from haystat.designs.base import Design, Problem
+from haystat.designs.replacement import ReplacementDesign
+from haystat.estimation.optimal import divergence
+from haystat.estimation.result import Estimate
+from haystat.evaluation import estimate_from
+from haystat.ledger import Ledger
+from haystat.log import Answers
+from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.memory import Pool
+
+BLOCK = 1 << 16  # items whose losses are held at a time
+ROUNDING = 1e-12  # by which a known value may miss the truth
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What all repeats of one design have in common.
+
+    name is what tables call the design; label (M,) is the class index of each item; budgets
+    ascend. With keep_values the last estimate is kept component by component.
+    """
+
+    name: str
+    pool: Pool
+    problem: Problem
+    label: IntArray
+    design: Design
+    budgets: tuple[int, ...]
+    batch_size: int = 50
+    level: float = 0.95
+    seed: int = 0
+    keep_values: bool = False
+
+    @cached_property
+    def truth_counts(self) -> IntArray:
+        """Items of each cell under each label, (K, C)."""
+        shape = (len(self.problem.cells), self.problem.n_classes)
+        code = self.problem.cells.of_item.astype(np.int64) * shape[1] + self.label
+        return np.bincount(code, minlength=shape[0] * shape[1]).reshape(shape)
+
+    @cached_property
+    def truth(self) -> FloatArray:
+        """The measure on the whole pool, (m,)."""
+        measure, risk = self.problem.measure, np.zeros(self.problem.measure.n_risk)
+        for start in range(0, self.pool.size, BLOCK):
+            rows = np.arange(start, min(start + BLOCK, self.pool.size))
+            share = np.full(len(rows), 1.0 / self.pool.size)
+            risk += measure.risk(self.pool.outputs(rows), self.label[rows], share)
+        with np.errstate(all="ignore"):
+            return np.atleast_1d(measure.value(risk))
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one repeat found, a number for each budget.
+
+    Over the components of the measure that are defined: square is the sum of the squared errors,
+    error the sum of the errors; undefined counts the other components. covered is the share of
+    components whose interval holds the truth, width the median width of an interval. kl is the
+    divergence from the proposal to the optimal one. values (m,) is the last estimate, if kept.
+    """
+
+    repeat: int
+    square: list[float]
+    error: list[float]
+    undefined: list[int]
+    covered: list[float]
+    width: list[float]
+    n_labels: list[int]
+    n_draws: list[int]
+    kl: list[float]
+    seconds: list[float]
+    values: list[float] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def run_repeat(experiment: Experiment, repeat: int) -> Record:
+    """The evaluation number `repeat`; its randomness depends on that and the seed alone."""
+    start = time.perf_counter()
+    order_seed, draw_seed = seeds(experiment.seed, repeat)
+    problem = experiment.problem
+    candidates = experiment.pool.candidates(problem.cells, seed=order_seed)
+    ledger = Ledger(problem, experiment.design, candidates, draw_seed)
+    found: list[dict[str, Any]] = []
+    for budget in experiment.budgets:
+        advance(ledger, experiment.label, budget, experiment.batch_size)
+        estimate = estimate_from(
+            experiment.pool, ledger, problem.measure, problem.losses.support, experiment.level
+        )
+        facts = compare(estimate, experiment.truth)
+        facts["n_labels"] = ledger.n_labels
+        facts["n_draws"] = estimate.n_draws
+        facts["kl"] = _kl(experiment, ledger)
+        facts["seconds"] = time.perf_counter() - start
+        found.append(facts)
+    columns = {name: [facts[name] for facts in found] for name in found[0]}
+    values = estimate.values.tolist() if experiment.keep_values else None
+    return Record(repeat, **columns, values=values)
+
+
+def seeds(seed: int, repeat: int) -> tuple[int, int]:
+    """Seed of the order of the items, and of the draws."""
+    child = np.random.SeedSequence(seed, spawn_key=(repeat,))
+    order_seed, draw_seed = child.generate_state(2, np.uint64)
+    return int(order_seed), int(draw_seed)
+
+
+def advance(ledger: Ledger, label: IntArray, budget: int, batch_size: int) -> None:
+    """Draw and answer stages until `budget` labels are in, or nothing is left to draw."""
+    while ledger.n_labels < budget:
+        stage = ledger.draw(min(batch_size, budget - ledger.n_labels))
+        if stage.n_new == 0:
+            return
+        new = stage.item[: stage.n_new]
+        ledger.apply(stage)
+        ledger.apply(Answers(dict(zip(new.tolist(), label[new].tolist(), strict=True))))
+
+
+def compare(estimate: Estimate, truth: FloatArray) -> dict[str, Any]:
+    """How far an estimate is from the truth (m,); components without a truth are passed over."""
+    exists = np.isfinite(truth)
+    error = (estimate.values - truth)[exists]
+    defined = np.isfinite(error)
+    low, high = estimate.intervals[exists].T
+    with np.errstate(invalid="ignore"):
+        inside = (low - ROUNDING <= truth[exists]) & (truth[exists] <= high + ROUNDING)
+        width = (high - low)[defined]
+    n = max(len(error), 1)
+    return {
+        "square": float(np.sum(error[defined] ** 2)),
+        "error": float(np.sum(error[defined])),
+        "undefined": int(np.sum(~defined)),
+        "covered": float(np.sum(inside & defined) / n),
+        "width": float(np.median(width)) if len(width) else float("nan"),
+    }
+
+
+def _kl(experiment: Experiment, ledger: Ledger) -> float:
+    """KL from the proposal of the next stage to the optimal one; NaN if there is no proposal."""
+    design, problem = experiment.design, experiment.problem
+    if not isinstance(design, ReplacementDesign):
+        return float("nan")
+    item, label = ledger.known()
+    labelled = np.zeros_like(experiment.truth_counts)
+    np.add.at(labelled, (problem.cells.of_item[item], label), 1)
+    proposal = design.propose(problem, ledger.state)
+    return divergence(problem, proposal, experiment.truth_counts, labelled)
