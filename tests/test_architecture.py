@@ -15,15 +15,18 @@ ROOT = Path(haystat.__file__).parent
 #: neighbours and may import each other as long as no module imports itself in a circle.
 STOREYS = (
     ("errors",),
+    ("files",),
     ("measures",),
     ("pool",),
+    ("estimators",),
     ("engines",),
     ("response",),
     ("designs",),
     ("estimation",),
-    ("log", "ledger", "reuse", "progress"),
+    ("log", "ledger", "reuse", "progress", "questions", "annotators"),
     ("evaluation",),
     ("study",),
+    ("formats", "report"),
     ("experiments",),
     ("cli", "web", "demo"),
 )

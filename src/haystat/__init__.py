@@ -5,9 +5,13 @@ __version__ = "0.1.0"
 from haystat import designs, errors, measures
 from haystat.errors import HaystatError
 from haystat.estimation.result import Estimate
-from haystat.evaluation import Evaluation, Query
+from haystat.estimators import from_estimator
+from haystat.evaluation import Evaluation
 from haystat.experiments.simulate import simulate
+from haystat.pool.features import strata_from_features
 from haystat.pool.memory import Pool
+from haystat.questions import Query
+from haystat.study.study import Study
 
 __all__ = [
     "Estimate",
@@ -15,8 +19,11 @@ __all__ = [
     "HaystatError",
     "Pool",
     "Query",
+    "Study",
     "designs",
     "errors",
+    "from_estimator",
     "measures",
     "simulate",
+    "strata_from_features",
 ]

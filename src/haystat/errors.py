@@ -14,7 +14,9 @@ HaystatError (ValueError)
 │   └── ConflictingAnswer  the item has another answer already
 ├── BudgetError            more labels wanted than there are items
 ├── NoSupport              the draws cannot speak about this measure
-└── LogError               a saved log is damaged or belongs to another pool
+├── LogError               a saved log is damaged or belongs to another pool
+└── FileError              a file cannot be read, or is not what it claims to be
+    └── StudyError         a study file is no study, damaged, full, read-only or too new
 """
 
 
@@ -80,3 +82,7 @@ class LogError(HaystatError):
 
 class FileError(HaystatError):
     """A file cannot be read, or is not what it claims to be."""
+
+
+class StudyError(FileError):
+    """A study file is no study, damaged, full, read-only or too new."""

@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from haystat import designs, measures
+from haystat.annotators import Agreement, Panel, Rules, agreement
 from haystat.designs.base import Design
-from haystat.errors import (
-    AnswerError,
-    BadOption,
-    BudgetError,
-    ConflictingAnswer,
-    LogError,
-    UnknownItem,
-    UnknownLabel,
-)
+from haystat.errors import AnswerError, BadOption, BudgetError, LogError
 from haystat.estimation.census import census
 from haystat.estimation.importance import estimate_importance
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
 from haystat.estimation.stratified import estimate_stratified
 from haystat.ledger import Ledger, pose
-from haystat.log import Answers, Log, Stage
+from haystat.ledger_stochastic import StochasticLedger
+from haystat.log import Answers, Label, Log, Stage
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray
+from haystat.pool.base import AnyPool
 from haystat.pool.memory import Pool
 from haystat.progress import progress_bar
-from haystat.reuse import check_reuse
+from haystat.questions import Query, Questions
+from haystat.reuse import SameItems, check_reuse, same_items
 
 RandomState = int | np.random.Generator | None
 Oracle = Callable[[list[Any]], Iterable[Any]]
-
-
-@dataclass(frozen=True)
-class Query:
-    """A question: what is this item's label? `key` names the draw that asks."""
-
-    item: Any
-    key: str
+#: what an oracle is like -> the ledger of its answers
+LEDGERS: dict[str, type[Ledger] | type[StochasticLedger]] = {
+    "deterministic": Ledger,
+    "stochastic": StochasticLedger,
+}
 
 
 class Evaluation:
     """Estimate a measure on a pool from the answers to as few questions as possible.
 
     measure, design: a name or an object; `options` are those of the named design.
-    oracle: "deterministic", an item has one label whoever is asked.
+    oracle: "deterministic", an item has one label whoever is asked; or "stochastic", answers to
+        the same question may differ, so that every draw is asked.
     random_state: an integer, a Generator, or None for a fresh seed.
+    annotators, answers_per_item, disagreement: as in haystat.annotators.Rules; by default one
+        answer settles a question and nobody needs a name.
 
     >>> import haystat as hs
     >>> pool = hs.Pool([0.1, 0.2, 0.7, 0.9], strata=2)
@@ -67,76 +63,98 @@ class Evaluation:
         *,
         oracle: str = "deterministic",
         random_state: RandomState = None,
+        annotators: Sequence[str] | None = None,
+        answers_per_item: int = 1,
+        disagreement: str = "majority",
         **options: Any,
     ) -> None:
-        if oracle != "deterministic":
-            raise BadOption(f"oracle is {oracle!r}; it can be 'deterministic'")
+        if oracle not in LEDGERS:
+            raise BadOption(f"oracle is {oracle!r}; it can be {list(LEDGERS)}")
+        if oracle == "stochastic" and answers_per_item != 1:
+            raise BadOption(
+                "with oracle='stochastic' every answer counts, so a question takes one; leave "
+                "answers_per_item at 1, or use oracle='deterministic'"
+            )
+        names = None if annotators is None else tuple(annotators)
+        rules = Rules(names, answers_per_item, disagreement)
         self.pool = pool
         self.design = designs.resolve(design, **options)
-        self.measure = measures.resolve(measure).bind(pool.schema)
+        self._given_measure = measures.resolve(measure)
+        self.measure = self._given_measure.bind(pool.schema)
         self.seed = seed_from(random_state)
-        self._problem = pose(pool, self.measure)
+        self._problem = pose(pool, self.measure, oracle)
         candidates = pool.candidates(self._problem.cells)
-        self._ledger = Ledger(self._problem, self.design, candidates, self.seed)
-        self._label_index = {label: index for index, label in enumerate(pool.classes)}
+        self._ledger = LEDGERS[oracle](self._problem, self.design, candidates, self.seed)
+        self._questions = Questions(pool, self._ledger)
+        self._panel = Panel(rules, self._questions.show)
         # An object may have options that its name does not tell.
         name = measure if isinstance(measure, str) else f"{self.measure.name} (object)"
         self.log = Log(self._settings(name))
 
     def ask(self, n: int = 1) -> list[Query]:
-        """Start a stage that needs n new labels, and return the items to label.
+        """Start a stage that needs n new answers, and return the questions.
 
         Fewer are returned when the design can reach fewer items, none when there is nothing left
         to learn. Questions not yet answered stay open: see `pending`.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise BadOption(f"ask for a whole number of labels, at least 1, not {n!r}")
-        if n > self.pool.size:
+        if n > self.pool.size and not self._asks_again:
             raise BudgetError(f"{n} labels wanted, but the pool has {self.pool.size} items")
         stage = self._ledger.draw(int(n))
         if stage.n_new == 0:
             return []
         self._record(stage)
-        return self._queries(stage, len(self._ledger.stages) - 1)
+        number = len(self._ledger.stages) - 1
+        return [self._questions.query(question) for question in self._questions.of_stage(number)]
 
-    def tell(self, answers: Mapping[Any, Any]) -> None:
-        """Take the labels of items that were asked about: any order, any number.
+    def tell(self, answers: Mapping[Any, Any], annotator: str | None = None) -> None:
+        """Take answers to what was asked: any order, any number.
 
-        The same answer again is fine; another one is an error, and so is an item that was never
-        asked about: nothing of that call is then recorded.
+        A question is named by its Query, its key, or its item (if that was asked about once).
+        With a stochastic oracle an answer may be soft: a probability of the second of two classes,
+        or a sequence or mapping of probabilities. The same answer again is fine; another one is
+        an error, and so is an item that was never asked about: nothing of that call is then
+        recorded.
         """
-        labels = {}
-        for item, label in answers.items():
-            index = self._asked_index(item)
-            label_index = self._checked_label(item, label)
-            known = self._ledger.label_of.get(index)
-            if known is not None and known != label_index:
-                raise ConflictingAnswer(
-                    f"item {item!r} was answered {self.pool.classes[known]!r} and is now "
-                    f"{label!r}; nothing was recorded"
-                )
-            if known is None:
-                labels[index] = label_index
+        self._panel.rules.check_name(annotator)
+        labels: dict[int, Label] = {}
+        for name, answer in answers.items():
+            question = self._questions.find(name)
+            label = self._questions.read(name, answer)
+            self._panel.check(question, label, annotator, name)
+            if labels.setdefault(question, label) != label:
+                raise AnswerError(f"{name!r} is answered twice; nothing was recorded")
+        labels = {q: a for q, a in labels.items() if not self._panel.has_voted(q, annotator)}
         if labels:
-            self._record(Answers(labels))
+            self._record(Answers(labels, annotator))
 
     def estimate(
         self,
         measure: str | Measure | None = None,
         level: float = 0.95,
         *,
+        pool: Pool | None = None,
         covariance: str = "sample",
         stage_weights: str = "draws",
     ) -> Estimate:
-        """The measure from all finished stages; another measure reuses the same labels."""
+        """The measure from all finished stages; another measure reuses the same labels.
+
+        pool: the same items (ids in any order) as other systems see them, also such that did not
+        exist when the labels were taken. Raises NoSupport where the draws could not reach what
+        the measure needs.
+        """
         level = checked_level(level)
-        target, needed = self.measure, self._problem.losses.support
-        if measure is not None:
-            target = measures.resolve(measure).bind(self.pool.schema)
-            check_reuse(self.pool, self._problem, self.design, target)
-            needed = self.design.covers(self._problem)
         options = {"covariance": covariance, "stage_weights": stage_weights}
-        return estimate_from(self.pool, self._ledger, target, needed, level, **options)
+        if measure is None and pool is None:
+            needed = self._problem.losses.support
+            return estimate_from(self.pool, self._ledger, self.measure, needed, level, **options)
+        view = same_items(self.pool, self.pool if pool is None else pool)
+        target = self._given_measure if measure is None else measure
+        bound = measures.resolve(target).bind(view.pool.schema)
+        check_reuse(view.pool, self._problem, self.design, bound, view.place)
+        needed = self.design.covers(self._problem)
+        return estimate_from(view, self._ledger, bound, needed, level, **options)
 
     def run(
         self,
@@ -150,7 +168,9 @@ class Evaluation:
 
         oracle takes a list of items and returns their labels in that order.
         """
-        if budget > self.pool.size:
+        if self._panel.rules.answers_per_item > 1 or self._panel.rules.annotators is not None:
+            raise BadOption("run() asks one nameless oracle; use ask() and tell(…, annotator=…)")
+        if budget > self.pool.size and not self._asks_again:
             raise BudgetError(
                 f"a budget of {budget} labels, but the pool has {self.pool.size} items; "
                 f"give at most {self.pool.size}"
@@ -170,14 +190,27 @@ class Evaluation:
 
     @property
     def n_labels(self) -> int:
-        """Answers taken so far."""
+        """Questions answered so far."""
         return len(self._ledger.label_of)
 
     @property
     def pending(self) -> list[Query]:
         """Questions that wait for an answer."""
-        stage_of = self._ledger.stage_of
-        return [Query(self.pool.id_of(i), f"{stage_of[i]}.{i}") for i in self._ledger.pending]
+        return [self._questions.query(question) for question in self._ledger.pending]
+
+    def pending_for(self, annotator: str) -> list[Query]:
+        """Questions that wait for an answer of this annotator."""
+        self._panel.rules.check_name(annotator)
+        waiting = [q for q in self._ledger.pending if self._panel.needs(q, annotator)]
+        return [self._questions.query(question) for question in waiting]
+
+    def agreement(self) -> Agreement:
+        """How far the answers about the same item agree, over all annotators and repeats."""
+        return agreement(
+            (self._questions.item_of(question), who, label)
+            for question, votes in self._panel.votes.items()
+            for who, label in votes.items()
+        )
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -217,7 +250,9 @@ class Evaluation:
             pool,
             _given_or_saved("measure", measure, settings["measure"]),
             _given_or_saved("design", design, settings["design"]),
+            oracle=settings.get("oracle", "deterministic"),
             random_state=settings["seed"],
+            **settings.get("annotation", {}),
             **({} if design is not None else settings["options"]),
         )
         for what in ("measure", "design"):
@@ -228,39 +263,22 @@ class Evaluation:
             evaluation._record(event)
         return evaluation
 
+    @property
+    def _asks_again(self) -> bool:
+        return self._problem.oracle == "stochastic"
+
     def _record(self, event: Stage | Answers) -> None:
         self.log.append(event)
+        if isinstance(event, Answers):
+            event = Answers(self._panel.take(event))
         self._ledger.apply(event)
-
-    def _queries(self, stage: Stage, number: int) -> list[Query]:
-        new = stage.item[: stage.n_new].tolist()
-        return [Query(self.pool.id_of(index), f"{number}.{index}") for index in new]
 
     def _answer(self, oracle: Oracle, queries: list[Query]) -> None:
         items = [query.item for query in queries]
         labels = list(oracle(items))
         if len(labels) != len(items):
             raise AnswerError(f"the oracle gave {len(labels)} labels for {len(items)} items")
-        self.tell(dict(zip(items, labels, strict=True)))
-
-    def _asked_index(self, item: Any) -> int:
-        index = self.pool.index_of(item)
-        if index not in self._ledger.stage_of:
-            raise UnknownItem(
-                f"item {item!r} was never asked about; its label cannot be weighted. "
-                "Answer only what ask() returned; nothing was recorded"
-            )
-        return index
-
-    def _checked_label(self, item: Any, label: Any) -> int:
-        value = label.item() if isinstance(label, np.generic) else label
-        try:
-            return self._label_index[value]
-        except (KeyError, TypeError):
-            raise UnknownLabel(
-                f"label {label!r} of item {item!r} is not one of {list(self.pool.classes)}; add "
-                "it to `classes` when you create the pool; nothing was recorded"
-            ) from None
+        self.tell(dict(zip(queries, labels, strict=True)))
 
     def _settings(self, measure: str) -> dict[str, Any]:
         return {
@@ -271,12 +289,14 @@ class Evaluation:
             "design": self.design.name,
             "options": asdict(self.design),  # type: ignore[call-overload]
             "seed": self.seed,
+            "oracle": self._problem.oracle,
+            "annotation": asdict(self._panel.rules),
         }
 
 
 def estimate_from(
-    pool: Pool,
-    ledger: Ledger,
+    pool: AnyPool | SameItems,
+    ledger: Ledger | StochasticLedger,
     measure: Measure,
     needed: BoolArray,
     level: float,
@@ -295,6 +315,8 @@ def estimate_from(
         why = "no stage is finished: ask for labels and tell all of them"
         return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
     rows = ledger.rows()
+    if isinstance(ledger, StochasticLedger):
+        measure = ledger.measure_of(measure)
     outputs = pool.outputs(rows.item)
     if ledger.design.estimator == "stratified":
         size = ledger.problem.stratum_size

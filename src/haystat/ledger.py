@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,16 @@ import numpy as np
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
 from haystat.designs.replacement import ReplacementDesign
 from haystat.estimation.rows import Rows
-from haystat.log import Answers, Event, Stage
+from haystat.log import NO_ANSWER, Answers, Event, Label, Stage
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
-from haystat.pool.cells import Candidates
-from haystat.pool.memory import Pool
+from haystat.pool.base import AnyPool, Order
 
 EMPTY = np.zeros(0, dtype=np.int64)
+KEPT_STATES = 64  # of the latest stages, so that a slip is corrected without folding anew
 
 
-def pose(pool: Pool, measure: Measure) -> Problem:
+def pose(pool: AnyPool, measure: Measure, oracle: str = "deterministic") -> Problem:
     """The problem a design works on: `measure`, bound to the pool, seen from its cells."""
     cells = pool.cells(measure)
     n_strata = pool.tree.n_strata
@@ -28,7 +29,7 @@ def pose(pool: Pool, measure: Measure) -> Problem:
     losses = pool.losses(measure, cells)
     stratum_size = size.astype(np.int64)
     prior /= size[:, None]
-    return Problem(pool.size, measure, cells, losses, pool.tree, stratum_size, prior)
+    return Problem(pool.size, measure, cells, losses, pool.tree, stratum_size, prior, oracle)
 
 
 class Ledger:
@@ -36,16 +37,20 @@ class Ledger:
 
     A stage is finished when it and all stages before it have their answers. Only finished stages
     reach the design and the estimate, so that quick answers do not weigh more than slow ones.
+
+    An item that nobody can label stays without one: it is drawn like any other, at no cost, and
+    its draws drop out of the estimate. So the estimate speaks about the items that have labels.
+    A corrected label counts everywhere, except that draws made before keep their weights.
     """
 
-    def __init__(self, problem: Problem, design: Design, candidates: Candidates, seed: int) -> None:
+    def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
         self.problem = problem
         self.design = design
         self.seed = seed
-        self.state: Any = design.start(problem, _rng(seed, 0))
+        self.state: Any = design.start(problem, stage_rng(seed, 0))
         self.stages: list[Stage] = []
         self.n_finished = 0
-        self.label_of: dict[int, int] = {}
+        self.label_of: dict[int, Label] = {}
         self.stage_of: dict[int, int] = {}
         self._candidates = candidates
         self._asked = np.zeros(len(problem.cells), dtype=np.int64)
@@ -53,6 +58,9 @@ class Ledger:
         self._labels: list[IntArray] = []  # of the rows of each finished stage
         self._known_item, self._known_label = EMPTY, EMPTY
         self._known_cell = EMPTY
+        self._unlabelled = EMPTY  # items of finished stages that nobody can label
+        # The state before a stage, with the numbers of known and unlabelled items then.
+        self._past: dict[int, tuple[Any, int, int]] = {}
 
     @property
     def n_labels(self) -> int:
@@ -68,15 +76,15 @@ class Ledger:
 
     def draw(self, n: int) -> Stage:
         """The next stage, for n new labels; the same again until it is applied."""
-        waiting = self._unfinished_items()
+        waiting = np.concatenate([self._unfinished_items(), self._unlabelled])
         cell_of = self.problem.cells.of_item
         sheet = Sheet(
             self.problem.cells.size - self._asked,
             cell_of[waiting].astype(np.int64),
             self._known_cell,
-            self._known_label,
+            np.zeros_like(self._known_cell) if self.problem.numeric else self._known_label,
         )
-        rng = _rng(self.seed, len(self.stages) + 1)
+        rng = stage_rng(self.seed, len(self.stages) + 1)
         choice = self.design.choose(self.problem, self.state, sheet, n, rng)
         return self._stage(choice, waiting)
 
@@ -95,16 +103,24 @@ class Ledger:
         item = np.concatenate([stage.item for stage in stages]) if stages else EMPTY
         number = np.repeat(np.arange(len(stages)), [len(stage.item) for stage in stages])
         label = np.concatenate(self._labels) if stages else EMPTY
+        count = np.concatenate([stage.count for stage in stages]) if stages else EMPTY
+        weight = np.concatenate([stage.weight for stage in stages]) if stages else np.zeros(0)
+        answered = has_answer(label)
+        if not answered.all():
+            weight = weight * _raised(count, weight, answered)
+            item, number, label = item[answered], number[answered], label[answered]
+            count, weight = count[answered], weight[answered]
         cell = self.problem.cells.of_item[item]
-        return Rows(
-            item,
-            number,
-            label,
-            np.concatenate([stage.count for stage in stages]) if stages else EMPTY,
-            np.concatenate([stage.weight for stage in stages]) if stages else np.zeros(0),
-            self.problem.cells.stratum[cell],
-            self._last_weight(cell, label),
-        )
+        stratum, last_weight = self.problem.cells.stratum[cell], self._last_weight(item, label)
+        return Rows(item, number, label, count, weight, stratum, last_weight)
+
+    def unanswered_share(self) -> float:
+        """Share of the pool in items that nobody can label, as the finished stages estimate it."""
+        stages = self.stages[: self.n_finished]
+        parts = zip(stages, self._labels, strict=True)
+        lost = sum(float(s.count @ (s.weight * ~has_answer(label))) for s, label in parts)
+        n_draws = sum(int(stage.count.sum()) for stage in stages)
+        return min(lost / n_draws, 1.0) if n_draws else 0.0
 
     def settled(self, needed: BoolArray) -> bool:
         """Whether all items of the cells that are `needed` under a label (K, C) have theirs."""
@@ -146,31 +162,97 @@ class Ledger:
 
     def _add_answers(self, answers: Answers) -> None:
         for item, label in answers.labels.items():
-            if item not in self.label_of:
-                self.label_of[item] = label
-                self._unanswered[self.stage_of[item]] -= 1
+            stage, known = self.stage_of[item], self.label_of.get(item)
+            self.label_of[item] = label
+            if known is None:
+                self._unanswered[stage] -= 1
+            elif known != label and stage < self.n_finished:
+                self._roll_back(stage)
 
     def _finish(self, stage: Stage) -> None:
+        self._remember()
         new = np.arange(len(stage.item)) < stage.n_new
-        label = np.array([self.label_of[i] for i in stage.item.tolist()], dtype=np.int64)
+        label = label_array([self.label_of[i] for i in stage.item.tolist()], self.problem)
         cell = self.problem.cells.of_item[stage.item].astype(np.int64)
-        batch = Batch(cell, label, stage.count, stage.weight, new)
         self._labels.append(label)
+        told = has_answer(label)
+        batch = Batch(
+            cell[told],
+            label[told],
+            stage.count[told],
+            stage.weight[told],
+            new[told],
+            stage.item[told],
+        )
         self.state = self.design.observe(self.problem, self.state, batch)
-        self._known_item = np.concatenate([self._known_item, stage.item[new]])
-        self._known_label = np.concatenate([self._known_label, label[new]])
-        self._known_cell = np.concatenate([self._known_cell, cell[new]])
+        learnt = new & told
+        self._known_item = np.concatenate([self._known_item, stage.item[learnt]])
+        self._known_label = np.concatenate([self._known_label, label[learnt]])
+        self._known_cell = np.concatenate([self._known_cell, cell[learnt]])
+        self._unlabelled = np.concatenate([self._unlabelled, stage.item[new & ~told]])
         self.n_finished += 1
 
-    def _last_weight(self, cell: IntArray, label: IntArray) -> FloatArray:
+    def _remember(self) -> None:
+        """Keep what is known before a stage is folded in; of old stages only every 64th."""
+        now = self.n_finished
+        self._past[now] = self.state, len(self._known_item), len(self._unlabelled)
+        if (now - KEPT_STATES) % KEPT_STATES:
+            self._past.pop(now - KEPT_STATES, None)
+
+    def _roll_back(self, stage: int) -> None:
+        """Forget what was learnt from this stage on; `apply` folds it in again."""
+        kept = max(number for number in self._past if number <= stage)
+        self.state, n_known, n_unlabelled = self._past[kept]
+        self._known_item = self._known_item[:n_known]
+        self._known_label = self._known_label[:n_known]
+        self._known_cell = self._known_cell[:n_known]
+        self._unlabelled = self._unlabelled[:n_unlabelled]
+        del self._labels[kept:]
+        self.n_finished = kept
+
+    def _last_weight(self, item: IntArray, label: IntArray) -> FloatArray:
         """p(x) / q(x) of labelled items under the proposal of the next stage."""
         if not isinstance(self.design, ReplacementDesign):
-            return np.ones(len(cell))
+            return np.ones(len(item))
         proposal = self.design.propose(self.problem, self.state)
+        if proposal.atoms is None:
+            label = np.zeros_like(item) if self.problem.numeric else label
+            probability = proposal.labelled[self.problem.cells.of_item[item], label]
+        else:
+            order = np.argsort(self._known_item)
+            rank = np.searchsorted(self._known_item, item, sorter=order)
+            probability = proposal.atoms[order[rank]]
         with np.errstate(divide="ignore"):
-            return 1.0 / (self.problem.size * proposal.labelled[cell, label])
+            return 1.0 / (self.problem.size * probability)
 
 
-def _rng(seed: int, stage: int) -> np.random.Generator:
+def label_array(labels: Sequence[Label], problem: Problem) -> IntArray:
+    """Class indices as integers; numbers as doubles, NaN where there is no answer."""
+    if problem.numeric:  # NO_ANSWER is an integer, a number never is
+        numbers = [label if isinstance(label, float) else np.nan for label in labels]
+        return np.array(numbers, dtype=np.float64)
+    return np.array(labels, dtype=np.int64)
+
+
+def has_answer(label: IntArray) -> BoolArray:
+    """Which labels of a finished stage are answers, (n,)."""
+    if label.dtype.kind == "f":
+        return ~np.isnan(label)
+    return np.asarray(label != NO_ANSWER)
+
+
+def _raised(count: IntArray, weight: FloatArray, answered: BoolArray) -> float:
+    """Factor for the weights of answered draws, so that they stand for answered items alone.
+
+    With N draws, n of them answered, the items without an answer are estimated to hold the share
+    s of the pool, the mean of w over the N draws that fall on them. The mean of w loss over the n
+    draws, times n / N / (1 - s), is then the mean loss of the items that have an answer.
+    """
+    n_draws, n_answered = int(count.sum()), int(count[answered].sum())
+    share = float(count[~answered] @ weight[~answered]) / n_draws
+    return n_answered / n_draws / max(1.0 - share, 1.0 / n_draws)
+
+
+def stage_rng(seed: int, stage: int) -> np.random.Generator:
     """Randomness of a stage: from the seed and its number alone, so that nothing is stored."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stage,)))

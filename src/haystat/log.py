@@ -14,6 +14,11 @@ from haystat.errors import LogError
 from haystat.measures.outputs import FloatArray, IntArray
 
 FORMAT = 1
+NO_ANSWER = -1  # the label index of an item about which nobody can tell
+
+
+#: a class index, the shares of all classes, or a number
+Label = int | float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Answers:
-    """Labels that arrived together: label index by item position."""
+    """Labels that arrived together: label index by item position.
 
-    labels: Mapping[int, int]
+    NO_ANSWER is an item that nobody can label; an item that was answered before is corrected.
+    """
+
+    labels: Mapping[int, Label]
+    annotator: str | None = None
 
 
 Event = Stage | Answers
@@ -87,7 +96,8 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def _encode(event: Event) -> dict[str, Any]:
     if isinstance(event, Answers):
-        return {"answers": [[item, label] for item, label in event.labels.items()]}
+        line: dict[str, Any] = {"answers": [[item, label] for item, label in event.labels.items()]}
+        return line if event.annotator is None else line | {"annotator": event.annotator}
     return {
         "stage": event.item.tolist(),
         "count": event.count.tolist(),
@@ -98,7 +108,11 @@ def _encode(event: Event) -> dict[str, Any]:
 
 def _decode(line: dict[str, Any]) -> Event:
     if "answers" in line:
-        return Answers({int(item): int(label) for item, label in line["answers"]})
+        labels = {
+            int(item): tuple(label) if isinstance(label, list) else label
+            for item, label in line["answers"]
+        }
+        return Answers(labels, line.get("annotator"))
     if "stage" not in line:
         raise LogError(f"unknown log entry with keys {sorted(line)}")
     return Stage(

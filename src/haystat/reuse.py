@@ -1,20 +1,64 @@
-"""Sample reuse: whether draws made for one measure can speak about another."""
+"""Sample reuse: whether draws made for one measure can speak about another, or a new system."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from haystat.designs.base import Design, Problem
-from haystat.errors import NoSupport
+from haystat.errors import NoSupport, PoolError, UnknownItem
 from haystat.measures.base import Measure
+from haystat.measures.outputs import BoolArray, IntArray, Outputs
 from haystat.pool.memory import Pool
 
 
-def check_reuse(pool: Pool, problem: Problem, design: Design, measure: Measure) -> None:
+@dataclass(frozen=True)
+class SameItems:
+    """A pool of the same items as another one: place (M,) is where each of its items is here."""
+
+    pool: Pool
+    place: IntArray
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return self.pool.size
+
+    def outputs(self, index: IntArray) -> Outputs:
+        """What the systems of this pool say about the items at these positions of the other."""
+        return self.pool.outputs(self.place[index])
+
+
+def same_items(old: Pool, new: Pool) -> SameItems:
+    """The new pool seen from the positions of the old; raises where their items differ."""
+    if old.classes != new.classes:
+        raise PoolError(
+            f"the pool has the classes {list(new.classes)}, and labels were taken in terms of "
+            f"{list(old.classes)}; make it with the same classes"
+        )
+    if new is old or (old.size == new.size and np.array_equal(old.ids, new.ids)):
+        return SameItems(new, np.arange(old.size))
+    try:
+        place = np.array([new.index_of(item) for item in old.ids.tolist()], dtype=np.int64)
+    except UnknownItem as missing:
+        raise PoolError(f"the pool lacks an item that could be drawn: {missing}") from None
+    if new.size != old.size:
+        raise PoolError(
+            f"the pool has {new.size} items, {new.size - old.size} of which could not be drawn; "
+            f"give it the {old.size} items of the evaluation"
+        )
+    return SameItems(new, place)
+
+
+def check_reuse(
+    pool: Pool, problem: Problem, design: Design, measure: Measure, place: IntArray | None = None
+) -> None:
     """Raise NoSupport where a loss of `measure` lies beyond the reach of the draws.
 
-    The paper, Section "Sample reuse": the proposals must be positive wherever the loss of either
-    measure can be non-zero.
+    place (M,) is where the items of the problem are in `pool`, if that is another one. The paper,
+    Section "Sample reuse": the proposals must be positive wherever the loss of either measure can
+    be non-zero.
     """
     covered = design.covers(problem)
     if covered.all():
@@ -22,12 +66,21 @@ def check_reuse(pool: Pool, problem: Problem, design: Design, measure: Measure) 
     cells = pool.cells(measure)
     losses = pool.losses(measure, cells)
     # An item of each pair of old and new cell that occurs in the pool.
-    pair = problem.cells.of_item.astype(np.int64) * len(cells) + cells.of_item
+    new_cell = cells.of_item if place is None else cells.of_item[place]
+    pair = problem.cells.of_item.astype(np.int64) * len(cells) + new_cell
     pairs = np.unique(pair)
-    missed = losses.support[pairs % len(cells)] & ~covered[pairs // len(cells)]
+    old_cell = pairs // len(cells)
+    missed = losses.support[pairs % len(cells)] & ~covered[old_cell]
+    refuse_missed(problem, design, measure, old_cell, missed)
+
+
+def refuse_missed(
+    problem: Problem, design: Design, measure: Measure, cell: IntArray, missed: BoolArray
+) -> None:
+    """Raise NoSupport if some items, of these cells (n,), are missed under some label, (n, C)."""
     if missed.any():
-        old_cell = pairs[np.flatnonzero(missed.any(axis=1))] // len(cells)
-        share = problem.cells.size[np.unique(old_cell)].sum() / problem.size
+        of_missed = np.unique(cell[missed.any(axis=1)])
+        share = problem.cells.size[of_missed].sum() / problem.size
         raise NoSupport(
             f"labels collected for {problem.measure.name} by design {design} cannot estimate "
             f"{measure.name}: items that it needs, in cells with {share:.1%} of the pool, are "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import stats
 
 from haystat import designs
 from haystat.designs.base import Sheet
-from haystat.designs.replacement import Proposal, draw
+from haystat.designs.replacement import Proposal, draw, merge_hits, repeats
 
 SIZE = 7
 # Two cells of three and two items nobody has asked about, one pending item in the first cell, one
@@ -95,3 +96,39 @@ def test_every_unasked_item_of_the_pool_can_be_had(tiny):
     sheet = Sheet(pool.problem.cells.size, nothing, nothing, nothing)
     choice = design.choose(pool.problem, state, sheet, 100, np.random.default_rng(0))
     np.testing.assert_array_equal(np.bincount(choice.new_cell), pool.problem.cells.size)
+
+
+def test_the_merged_hits_are_those_of_a_plain_heap():
+    rng = np.random.default_rng(3)
+    for n_cells, n in ((1, 5), (7, 3), (40, 60), (300, 50)):
+        time, left = np.sort(rng.exponential(size=n_cells)), rng.integers(1, 4, n_cells)
+        rate, gaps = rng.random(n_cells), rng.exponential(size=n)
+        position, when = merge_hits(time, rate, left, gaps, n)
+        expected = plain_hits(time, rate, left, gaps, n)
+        assert list(zip(when.tolist(), position.tolist(), strict=True)) == expected
+
+
+def plain_hits(time, rate, left, gaps, n):
+    """Time and cell of the first n hits, one after the other."""
+    queue = list(zip(time.tolist(), range(len(time)), strict=True))
+    left, gaps, hits = left.tolist(), iter(gaps.tolist()), []
+    while queue and len(hits) < n:
+        hits.append(heapq.heappop(queue))
+        when, cell = hits[-1]
+        left[cell] -= 1
+        if left[cell]:
+            heapq.heappush(queue, (when + next(gaps) / (rate[cell] * left[cell]), cell))
+    return hits
+
+
+@pytest.mark.parametrize("end", [0.3, 40.0])
+def test_repeats_are_independent_and_poisson(end):
+    rate = np.array([0.0, 0.5, 0.02, 0.2, 0.0])
+    mean = rate * end
+    rng = np.random.default_rng(5)
+    counts = np.array([repeats(rate, end, rng) for _ in range(20_000)])
+    assert np.all(np.abs(counts.mean(axis=0) - mean) <= 4 * np.sqrt(mean / len(counts)))
+    of_variance = np.sqrt((mean + 2 * mean**2) / len(counts))
+    assert np.all(np.abs(counts.var(axis=0) - mean) <= 4 * of_variance)
+    correlation = np.corrcoef(counts[:, 1], counts[:, 3])[0, 1]
+    assert abs(correlation) < 4 / np.sqrt(len(counts))

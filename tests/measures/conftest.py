@@ -27,7 +27,10 @@ class LabelledPool:
 
 
 def make_pool(n_classes: int = 2, size: int = 300, seed: int = 0) -> LabelledPool:
+    """Labels are numbers if there are no classes."""
     rng = np.random.default_rng(seed)
+    if n_classes == 0:
+        return make_numbers(size, rng)
     label = rng.integers(n_classes, size=size)
     blurred = label[:, None] + rng.normal(0, 1.2, (size, 2))
     # Rounded, so that scores tie with each other and with thresholds.
@@ -43,6 +46,15 @@ def make_pool(n_classes: int = 2, size: int = 300, seed: int = 0) -> LabelledPoo
     score_range = np.stack([scores.min(axis=0), scores.max(axis=0)], axis=1)
     schema = Schema(size, ("a", "b"), n_classes, score_range, ("country",))
     return LabelledPool(schema, outputs, label)
+
+
+def make_numbers(size: int, rng: np.random.Generator) -> LabelledPool:
+    label = rng.normal(50, 3, size)
+    scores = label[:, None] + rng.standard_t(3, (size, 2)) * np.array([1.0, 2.0])
+    columns = {"country": rng.choice(np.array(["at", "ch", "de"]), size=size)}
+    outputs = Outputs(np.arange(size), scores, np.zeros((size, 2), dtype=np.int16), columns)
+    score_range = np.stack([scores.min(axis=0), scores.max(axis=0)], axis=1)
+    return LabelledPool(Schema(size, ("a", "b"), 0, score_range, ("country",)), outputs, label)
 
 
 @pytest.fixture(scope="session")

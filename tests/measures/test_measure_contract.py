@@ -13,6 +13,7 @@ from haystat.measures import (
     F1,
     MCC,
     MEASURES,
+    R2,
     Accuracy,
     AveragePrecision,
     BalancedAccuracy,
@@ -22,6 +23,8 @@ from haystat.measures import (
     ForSystems,
     FowlkesMallows,
     Macro,
+    MeanAbsoluteError,
+    MeanSquaredError,
     Micro,
     PerClass,
     PRCurve,
@@ -35,7 +38,10 @@ from haystat.measures.base import difference_jacobian
 MASK = np.random.default_rng(7).random(300) < 0.4
 COARSE = {"pr_curve": {"n_thresholds": 9}, "average_precision": {"n_thresholds": 9}}
 
-TWO_CLASSES = {name: make(**COARSE.get(name, {})) for name, make in MEASURES.items()} | {
+OF_NUMBERS = ("mae", "mse", "rmse", "r2")
+OF_CLASSES = tuple(name for name in MEASURES if name not in OF_NUMBERS)
+
+TWO_CLASSES = {name: MEASURES[name](**COARSE.get(name, {})) for name in OF_CLASSES} | {
     "f2": FBeta(2.0),
     "f1 of class 0": F1(positive=0),
     "f1 of system b": F1(system="b"),
@@ -77,12 +83,22 @@ FOUR_CLASSES = {
     "macro within": Within(Macro(Precision(system="b")), column="country", equals="de"),
     "mcc within": Within(MCC(), MASK),
 }
+NUMBERS = {name: MEASURES[name]() for name in OF_NUMBERS} | {
+    "r2 of the paper": R2("explained"),
+    "r2 of system b": R2(system="b"),
+    "several": Several([MeanAbsoluteError(), R2(), MeanSquaredError(system="b")]),
+    "difference of mse": Difference(MeanSquaredError(), "a", "b"),
+    "difference of r2": Difference(R2(), "a", "b"),
+    "mae within": Within(MeanAbsoluteError(), MASK),
+    "r2 within": Within(R2(), column="country", equals="de"),
+}
 
 
 @pytest.fixture(
     params=[
         *(pytest.param((2, measure), id=f"2 {name}") for name, measure in TWO_CLASSES.items()),
         *(pytest.param((4, measure), id=f"4 {name}") for name, measure in FOUR_CLASSES.items()),
+        *(pytest.param((0, measure), id=f"numbers {name}") for name, measure in NUMBERS.items()),
     ]
 )
 def case(request, pool_of):
@@ -100,6 +116,8 @@ def some_risk(pool, measure, seed=0):
 
 def other_labels(pool):
     rng = np.random.default_rng(1)
+    if pool.schema.numeric:
+        return rng.permutation(pool.label)
     return rng.integers(pool.schema.n_classes, size=len(pool.label))
 
 
@@ -237,7 +255,7 @@ def test_risk_of_many_items_is_summed_in_blocks(case, monkeypatch):
     rows=st.lists(st.integers(0, 299), max_size=12),
 )
 def test_any_few_draws_give_a_value_or_a_reason(pool_of, name, rows):
-    pool = pool_of(2)
+    pool = pool_of(0 if name in OF_NUMBERS else 2)
     measure = MEASURES[name](**COARSE.get(name, {})).bind(pool.schema)
     drawn = np.array(rows, dtype=int)
     outputs, label = pool.outputs.take(drawn), pool.label[drawn]

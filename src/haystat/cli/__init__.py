@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 
-import click
 import typer
 
 from haystat import __version__
+from haystat.cli.ask import ask, correct, skip, tell
 from haystat.cli.bench import bench
+from haystat.cli.bridges import export, import_answers, pool
 from haystat.cli.demo import demo
+from haystat.cli.label import label
+from haystat.cli.new import new
+from haystat.cli.report import report
+from haystat.cli.reproduce import reproduce
+from haystat.cli.status import estimate, log, merge, status, verify
 from haystat.errors import HaystatError
 
 app = typer.Typer(
@@ -36,18 +42,19 @@ def options(
 
 app.command()(demo)
 app.command()(bench)
+app.command()(reproduce)
+
+for command in (new, ask, tell, label, status, estimate, skip, correct, log, verify, merge, export):
+    app.command()(command)
+app.command("import")(import_answers)
+app.command()(pool)
+app.command()(report)
 
 
 def main() -> None:
     """Run the command line; a wrong input is one clear line, not a traceback."""
     try:
-        code = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except click.Abort:
-        code = 1
+        app()
     except (HaystatError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
         typer.echo(f"error: {error}", err=True)
-        code = 2
-    sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(2)

@@ -43,13 +43,22 @@ def bench(
     batch: int = typer.Option(50, help="Labels of a stage."),
     strata: int = typer.Option(256, help="Strata to cut the scores into."),
     level: float = typer.Option(0.95, help="Confidence level of the intervals."),
-    classes: str = typer.Option("0,1", help="Label values, the negative first, with commas."),
+    classes: str = typer.Option(
+        "0,1", help="Label values, the negative first, with commas; or: numbers."
+    ),
+    deviation: str | None = typer.Option(
+        None, help="Column with the standard deviation of each predicted number."
+    ),
+    oracle: str = typer.Option(
+        "deterministic", help="Or stochastic: the label is the chance of a positive answer."
+    ),
     store: Path | None = typer.Option(
         None, help="Folder for finished repeats; run again to go on."
     ),
     as_json: str | None = typer.Option(
         None, "--json", metavar="FILE", help="Write the table as JSON; - is standard output."
     ),
+    table: Path | None = typer.Option(None, help="Save the table as CSV, Parquet or Feather."),
     picture: Path | None = typer.Option(None, help="Save a picture of MSE against labels."),
     show_list: bool = typer.Option(False, "--list", help="Show all designs and measures."),
 ) -> None:
@@ -64,11 +73,20 @@ def bench(
     if pool is None:
         raise BadOption("give a file to read, such as: haystat bench pool.parquet --label y …")
     # A slip in a name should not wait for a large file to load.
+    if table is not None and table.suffix not in WRITERS:
+        raise BadOption(f"--table is {table}; give a file ending in {', '.join(WRITERS)}")
     wanted_designs, wanted_measure = _checked_designs(designs), _checked_measure(measure, score)
     wanted_budgets = _numbers("--budgets", budgets)
     start = time.perf_counter()
     data = read_pool(
-        pool, label, score, prediction, strata=strata, classes=_values(classes), seed=seed
+        pool,
+        label,
+        score,
+        prediction,
+        deviation,
+        strata=strata,
+        classes=None if classes == "numbers" else _values(classes),
+        seed=seed,
     )
     loaded = time.perf_counter()
     frame = simulate(
@@ -80,6 +98,7 @@ def bench(
         repeats,
         random_state=seed,
         jobs=jobs,
+        oracle=oracle,
         batch_size=batch,
         level=level,
         store=store,
@@ -90,6 +109,8 @@ def bench(
         f"Loaded in {loaded - start:.1f} s, simulated in {time.perf_counter() - loaded:.1f} s."
     )
     _write(frame, as_json)
+    if table is not None:
+        WRITERS[table.suffix](frame, table)
     if picture is not None:
         _save_picture(frame, f"{measure} of {data.name}", picture)
         console.print(f"Picture saved as {picture}.")
@@ -151,6 +172,14 @@ def _write(frame: DataFrame, target: str | None) -> None:
         typer.echo(text)
     else:
         Path(target).write_text(text + "\n", encoding="utf-8")
+
+
+#: file ending -> what writes the table
+WRITERS: dict[str, Callable[[DataFrame, Path], object]] = {
+    ".csv": lambda frame, path: frame.to_csv(path, index=False),
+    ".parquet": lambda frame, path: frame.to_parquet(path),
+    ".feather": lambda frame, path: frame.to_feather(path),
+}
 
 
 def _save_picture(frame: DataFrame, title: str, path: Path) -> None:

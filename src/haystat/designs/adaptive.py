@@ -1,4 +1,4 @@
-"""The paper's design: adaptive importance sampling with a Dirichlet tree, deterministic oracle."""
+"""The paper's design: adaptive importance sampling with a Dirichlet tree."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.designs.adaptive_regression import RegressionState
+from haystat.designs.adaptive_stochastic import StochasticState
 from haystat.designs.base import Batch, Problem, count_labels
 from haystat.designs.replacement import Proposal, ReplacementDesign, normalised
 from haystat.errors import BadOption
-from haystat.measures.outputs import IntArray
+from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.tree import Tree, flat_tree
 from haystat.response.dirichlet_tree import DirichletTree, TreeState
 
@@ -26,9 +28,14 @@ class AdaptiveState:
     labelled: IntArray
 
 
+State = AdaptiveState | StochasticState | RegressionState
+
+
 @dataclass(frozen=True)
 class Adaptive(ReplacementDesign):
-    """Algorithm 1 with the deterministic proposal of Prop. 3.
+    """Algorithm 1 with the proposal of Prop. 3.
+
+    One label an item is handled here, a stochastic oracle and labels that are numbers next door.
 
     epsilon: epsilon_0 of Prop. 5, which keeps the proposal positive wherever a loss can be.
     delta: share of uniform sampling mixed in, for labels that will serve other measures too.
@@ -50,20 +57,34 @@ class Adaptive(ReplacementDesign):
         """The hierarchy of the strata."""
         return problem.tree
 
-    def start(self, problem: Problem, rng: np.random.Generator) -> AdaptiveState:
+    def start(self, problem: Problem, rng: np.random.Generator) -> State:
         tree = self.tree(problem)
+        if problem.numeric:
+            return RegressionState.start(problem, tree)
+        if problem.oracle == "stochastic":
+            return StochasticState.start(problem, tree)
         model = DirichletTree(tree, problem.stratum_prior, problem.stratum_size, self.tolerance)
         labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
         # Before any label, EM fits the prior to how the items lie in the strata.
         response = model.fit(model.start(), FIRST_ITERATIONS)
         return AdaptiveState(model, response, labelled)
 
-    def observe(self, problem: Problem, state: AdaptiveState, batch: Batch) -> AdaptiveState:
+    def observe(self, problem: Problem, state: State, batch: Batch) -> State:
+        if not isinstance(state, AdaptiveState):
+            return state.observe(problem, batch)
         cell, label = batch.cell[batch.new], batch.label[batch.new]
         response = state.model.observe(state.response, problem.cells.stratum[cell], label)
         return AdaptiveState(state.model, response, count_labels(state.labelled, batch))
 
-    def propose(self, problem: Problem, state: AdaptiveState) -> Proposal:
+    def propose(self, problem: Problem, state: State) -> Proposal:
+        """The proposal of the next stage, with a share `delta` of uniform sampling."""
+        if isinstance(state, AdaptiveState):
+            proposal = self._propose(problem, state)
+        else:
+            proposal = state.propose(problem, self.epsilon)
+        return mixed_with_uniform(proposal, self.delta, problem.size)
+
+    def _propose(self, problem: Problem, state: AdaptiveState) -> Proposal:
         """Prop. 3: p(x) sum_y max(|J loss|, epsilon 1[loss != 0]) pi(y|x).
 
         J is taken at the model's risk, in which labelled items count with their label.
@@ -77,12 +98,14 @@ class Adaptive(ReplacementDesign):
         norm = np.sqrt(losses.sensitivity(risk))
         norm = np.maximum(norm, epsilon * losses.support)
         unlabelled = np.einsum("kc,kc->k", norm, share)
-        proposal = normalised(unlabelled, norm, problem, state.labelled)
-        return mixed_with_uniform(proposal, self.delta, problem.size)
+        return normalised(unlabelled, norm, problem, state.labelled)
 
     def covers(self, problem: Problem) -> NDArray[np.bool_]:
-        # A labelled item without loss is never drawn again, unless all items are.
-        return problem.losses.support | (self.delta > 0)
+        support = problem.losses.support
+        if problem.oracle == "stochastic":  # an item in reach is so whatever its last answer was
+            support = np.repeat(support.any(axis=1, keepdims=True), problem.n_classes, axis=1)
+        # Else a labelled item without loss is never drawn again, unless all items are.
+        return support | (self.delta > 0)
 
 
 @dataclass(frozen=True)
@@ -97,7 +120,9 @@ class AdaptiveFlat(Adaptive):
 
 def mixed_with_uniform(proposal: Proposal, delta: float, size: int) -> Proposal:
     """(1 - delta) q + delta p: less specialised, for sample reuse."""
-    return Proposal(
-        (1 - delta) * proposal.unlabelled + delta / size,
-        (1 - delta) * proposal.labelled + delta / size,
-    )
+
+    def mixed(probability: FloatArray) -> FloatArray:
+        return (1 - delta) * probability + delta / size
+
+    atoms = None if proposal.atoms is None else mixed(proposal.atoms)
+    return Proposal(mixed(proposal.unlabelled), mixed(proposal.labelled), atoms)

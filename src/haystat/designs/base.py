@@ -8,7 +8,7 @@ speak about. What is as long as the pool never appears: a design sees cells.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses
+from haystat.pool.numbers import NumberLosses
 from haystat.pool.tree import Tree
 
 
@@ -40,7 +41,13 @@ class Problem:
 
     @property
     def n_classes(self) -> int:
+        """Number of classes; one stands for all labels that are numbers."""
         return int(self.stratum_prior.shape[1])
+
+    @property
+    def numeric(self) -> bool:
+        """Whether labels are numbers."""
+        return isinstance(self.losses, NumberLosses)
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,8 @@ class Sheet:
     """Where the items of the pool stand when a stage begins.
 
     unasked (K,) counts the items of each cell that were never asked about. Items asked about are
-    either pending, pending_cell (B,), or known, known_cell (A,) and known_label (A,).
+    either pending, pending_cell (B,), or known, known_cell (A,) and known_label (A,), the class
+    index (0 for labels that are numbers).
     """
 
     unasked: IntArray
@@ -76,13 +84,18 @@ class Choice:
 
 @dataclass(frozen=True)
 class Batch:
-    """The draws of a finished stage with their labels; `new` marks labels not known before."""
+    """The draws of a finished stage with their labels; `new` marks labels not known before.
+
+    count is how often the item was drawn, or which part of a draw has this label; item is its
+    position in the pool.
+    """
 
     cell: IntArray
     label: IntArray
-    count: IntArray
+    count: IntArray | FloatArray
     weight: FloatArray
     new: NDArray[np.bool_]
+    item: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 class Design(ABC):

@@ -23,7 +23,8 @@ class Importance(ReplacementDesign):
     name = "importance"
 
     def start(self, problem: Problem, rng: np.random.Generator) -> Proposal:
-        mass = FORMS[problem.oracle](problem, problem.cells.prior, self.epsilon)
+        form = "stochastic" if problem.numeric else problem.oracle
+        mass = FORMS[form](problem, problem.cells.prior, self.epsilon)
         labelled = np.repeat(mass[:, None], problem.n_classes, axis=1)
         nothing = np.zeros_like(labelled, dtype=np.int64)
         return normalised(mass, labelled, problem, nothing)

@@ -14,11 +14,11 @@ several: each stage would throw away a draw of an unlabelled item and none of a 
 
 from __future__ import annotations
 
-import heapq
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 
 from haystat.designs.base import Choice, Design, Problem, Sheet
@@ -27,10 +27,19 @@ from haystat.measures.outputs import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Proposal:
-    """Probability of one item: without a label (K,), and with each label (K, C)."""
+    """Probability of one item: without a label (K,), and with each label (K, C).
+
+    atoms (A,), where given, has the probability of every labelled item on its own, in the order
+    in which the labels came: labels that are numbers are no two alike.
+    """
 
     unlabelled: FloatArray
     labelled: FloatArray
+    atoms: FloatArray | None = None
+
+    def of_known(self, cell: IntArray, label: IntArray) -> FloatArray:
+        """Probability of every labelled item, in the order in which the labels came, (A,)."""
+        return self.labelled[cell, label] if self.atoms is None else self.atoms
 
 
 class ReplacementDesign(Design):
@@ -63,16 +72,42 @@ def draw(proposal: Proposal, size: int, sheet: Sheet, n: int, rng: np.random.Gen
     new_cell, hit_time, end = first_hits(proposal.unlabelled, sheet.unasked, n, rng)
     new_rate = proposal.unlabelled[new_cell]
     pending_rate = proposal.unlabelled[sheet.pending_cell]
-    known_rate = proposal.labelled[sheet.known_cell, sheet.known_label]
+    known_rate = proposal.of_known(sheet.known_cell, sheet.known_label)
     return Choice(
         new_cell,
         1 + rng.poisson(new_rate * (end - hit_time)),
         _weights(new_rate, size),
-        rng.poisson(pending_rate * end),
+        repeats(pending_rate, end, rng),
         _weights(pending_rate, size),
-        rng.poisson(known_rate * end),
+        repeats(known_rate, end, rng),
         _weights(known_rate, size),
     )
+
+
+def draw_cells(
+    proposal: Proposal, cell_size: IntArray, n: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Cells and weights of n i.i.d. draws from items whose labels do not matter, (n,) each."""
+    mass = cell_size * proposal.unlabelled
+    if not mass.any():  # no item of the pool can have a loss
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    cell = rng.choice(len(mass), size=n, p=mass / mass.sum())
+    return cell, _weights(proposal.unlabelled[cell], int(cell_size.sum()))
+
+
+def repeats(rate: FloatArray, end: float, rng: np.random.Generator) -> IntArray:
+    """How often each item is drawn by the time `end`: Poisson(rate * end), (n,).
+
+    Where draws are fewer than items their total is drawn first, and then split among the items.
+    """
+    edges = np.cumsum(rate)
+    if len(rate) == 0 or edges[-1] * end > len(rate) or edges[-1] == 0:
+        return rng.poisson(rate * end)
+    points = edges[-1] * rng.random(rng.poisson(edges[-1] * end))
+    item = np.searchsorted(edges, points, side="right")
+    # A point may be rounded up to the end of the line, where only items of rate zero follow.
+    item = np.minimum(item, np.searchsorted(edges, edges[-1]))
+    return np.bincount(item, minlength=len(rate))
 
 
 def first_hits(
@@ -82,27 +117,45 @@ def first_hits(
     open_cells = np.flatnonzero((rate > 0) & (unasked > 0))
     gaps = rng.standard_exponential(len(open_cells) + n)
     first = gaps[: len(open_cells)] / (rate[open_cells] * unasked[open_cells])
-    further = iter(gaps[len(open_cells) :].tolist())
-    queue = list(zip(first.tolist(), open_cells.tolist(), strict=True))
-    if len(queue) > n:  # only the n cells that are hit first can matter
-        queue = [queue[i] for i in np.argpartition(first, n - 1)[:n]]
-    heapq.heapify(queue)
-    left = unasked[open_cells].tolist()
-    remaining = dict(zip(open_cells.tolist(), left, strict=True))
-    cells: list[int] = []
-    times: list[float] = []
-    while queue and len(cells) < n:
-        time, cell = queue[0]
-        cells.append(cell)
-        times.append(time)
-        remaining[cell] -= 1
-        if remaining[cell] > 0:
-            gap = next(further) / (float(rate[cell]) * remaining[cell])
-            heapq.heapreplace(queue, (time + gap, cell))
+    order = np.argsort(first, kind="stable")[:n]  # only the n cells that are hit first can matter
+    queue = open_cells[order]
+    position, time = merge_hits(
+        first[order], rate[queue], unasked[queue], gaps[len(open_cells) :], n
+    )
+    return queue[position], time, float(time[-1]) if len(time) else 0.0
+
+
+@numba.njit(cache=True)
+def merge_hits(time, rate, left, gaps, n):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """The first n hits of cells that are next hit at `time`, ascending, and have `left` items.
+
+    Returns positions and times. A heap of the cells by their next hit; a sorted list is one.
+    """
+    n_cells = len(time)
+    time, left = time.copy(), left.copy()
+    heap = np.arange(n_cells)
+    position, when = np.empty(n, np.int64), np.empty(n)
+    n_hits, n_gaps = 0, 0
+    while n_hits < n and n_cells > 0 and time[heap[0]] < np.inf:
+        cell = heap[0]
+        position[n_hits], when[n_hits] = cell, time[cell]
+        n_hits += 1
+        left[cell] -= 1
+        if left[cell] > 0:
+            time[cell] += gaps[n_gaps] / (rate[cell] * left[cell])
+            n_gaps += 1
         else:
-            heapq.heappop(queue)
-    end = times[-1] if times else 0.0
-    return np.array(cells, dtype=np.int64), np.array(times), end
+            time[cell] = np.inf
+        parent, child = 0, 1
+        while child < n_cells:  # sift the cell down to its new place
+            if child + 1 < n_cells and time[heap[child + 1]] < time[heap[child]]:
+                child += 1
+            if time[cell] <= time[heap[child]]:
+                break
+            heap[parent] = heap[child]
+            parent, child = child, 2 * child + 1
+        heap[parent] = cell
+    return position[:n_hits], when[:n_hits]
 
 
 def _weights(rate: FloatArray, size: int) -> FloatArray:

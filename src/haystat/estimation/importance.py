@@ -12,6 +12,8 @@ from haystat.estimation.result import Estimate
 from haystat.estimation.rows import Rows
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.pool.cells import first_items
+from haystat.pool.strata import renumber
 
 COVARIANCES = ("sample", "paper")
 STAGE_WEIGHTS = ("draws", "sqrt")
@@ -80,9 +82,12 @@ class Groups:
 def group_draws(rows: Rows, share: FloatArray, measure: Measure, outputs: Outputs) -> Groups:
     """Add up the draws of items that the measure cannot tell apart and that have one label."""
     signature = measure.signature(outputs)
-    code = rows.item if signature is None else np.unique(signature, return_inverse=True)[1]
-    code = code * (int(rows.label.max()) + 1) + rows.label
-    _, example, group = np.unique(code, return_index=True, return_inverse=True)
+    code = rows.item if signature is None else renumber(signature).astype(np.int64)
+    label = rows.label
+    if label.dtype.kind == "f":  # numbers
+        label = np.unique(label, return_inverse=True)[1]
+    group = renumber(code * (int(label.max()) + 1) + label)
+    example = first_items(group, int(group.max()) + 1)
 
     def total(values: FloatArray) -> FloatArray:
         return np.bincount(group, weights=rows.count * values).astype(np.float64)

@@ -58,9 +58,18 @@ def total_variance(
     return float(np.sum(count[moved] * square[moved] * weight) / problem.size - shift @ shift)
 
 
-def divergence(problem: Problem, proposal: Proposal, truth: IntArray, labelled: IntArray) -> float:
-    """KL from the proposal to q*, sum q* log(q* / q) over the items of the pool."""
-    best = optimal_proposal(problem, truth).probability
+def divergence(
+    problem: Problem,
+    proposal: Proposal,
+    truth: IntArray,
+    labelled: IntArray,
+    optimum: Optimum | None = None,
+) -> float:
+    """KL from the proposal to q*, sum q* log(q* / q) over the items of the pool.
+
+    optimum is `optimal_proposal(problem, truth)`, for those who ask many times.
+    """
+    best = (optimum or optimal_proposal(problem, truth)).probability
     count, optimal = _by_knowledge(truth, labelled, best, best)
     _, given = _by_knowledge(
         truth,
@@ -75,7 +84,8 @@ def _norm_and_shift(problem: Problem, truth: IntArray) -> tuple[FloatArray, Floa
     """|J loss| (K, C) and J R (m,) at the true risk R."""
     risk = problem.losses.risk(truth / problem.size)
     norm = np.sqrt(problem.losses.sensitivity(risk))
-    return norm, problem.measure.jacobian(risk) @ risk
+    shift = problem.measure.jacobian(risk) @ risk
+    return norm, np.sqrt(problem.measure.component_weights()) * shift
 
 
 def _by_knowledge(

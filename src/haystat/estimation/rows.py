@@ -15,7 +15,8 @@ class Rows:
 
     stage counts from 0; count is how often the item was drawn in it; weight is p(x) / q(x) as
     fixed then; stratum is the item's; last_weight is p(x) / q(x) under the newest proposal,
-    infinite where that would not draw the item.
+    infinite where that would not draw the item. n_answers is given where it is not the number of
+    different items.
     """
 
     item: IntArray
@@ -25,6 +26,7 @@ class Rows:
     weight: FloatArray
     stratum: IntArray
     last_weight: FloatArray
+    n_answers: int | None = None
 
     @property
     def n_draws(self) -> int:
@@ -32,4 +34,4 @@ class Rows:
 
     @property
     def n_labels(self) -> int:
-        return len(np.unique(self.item))
+        return len(np.unique(self.item)) if self.n_answers is None else self.n_answers

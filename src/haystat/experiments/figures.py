@@ -88,7 +88,7 @@ def convergence(axis: Axes, frame: DataFrame, *, show_limit: bool = True) -> Non
     limit = frame.drop_duplicates("budget").sort_values("budget")
     # A limit far below everything that was measured would only squeeze the picture.
     near = limit[limit.limit > frame.mse[frame.mse > 0].min() * 1e-2]
-    if show_limit and len(near):
+    if show_limit and len(near) > 1:
         axis.plot(near.budget, near.limit, color="black", ls=(0, (1, 1)), lw=1.4, label="limit")
     axis.set(xscale="log", yscale="log", xlabel="labels", ylabel="mean squared error")
     _plain_label_ticks(axis, frame.budget)
@@ -102,9 +102,9 @@ def divergence(axis: Axes, frame: DataFrame) -> None:
         rows = frame[frame.design == name]
         label, colour, marker, line = look(name, names)
         axis.plot(rows.budget, rows.kl, color=colour, marker=marker, ls=line, ms=4, label=label)
-    axis.set(xscale="log", yscale="log", ylabel="KL from the optimum")
+    axis.set(xscale="log", ylabel="KL from the optimal proposal")
+    axis.set_ylim(bottom=0)
     _plain_label_ticks(axis, frame.budget)
-    axis.yaxis.set_major_formatter("{x:g}")
 
 
 def bars(axis: Axes, frame: DataFrame, pools: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -11,10 +12,11 @@ import numpy as np
 
 from haystat.designs.base import Design, Problem
 from haystat.designs.replacement import ReplacementDesign
-from haystat.estimation.optimal import divergence
+from haystat.estimation.optimal import Optimum, divergence, optimal_proposal
 from haystat.estimation.result import Estimate
-from haystat.evaluation import estimate_from
+from haystat.evaluation import LEDGERS, estimate_from
 from haystat.ledger import Ledger
+from haystat.ledger_stochastic import StochasticLedger
 from haystat.log import Answers
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.memory import Pool
@@ -27,8 +29,9 @@ ROUNDING = 1e-12  # by which a known value may miss the truth
 class Experiment:
     """What all repeats of one design have in common.
 
-    name is what tables call the design; label (M,) is the class index of each item; budgets
-    ascend. With keep_values the last estimate is kept component by component.
+    name is what tables call the design; label (M,) is the class index of each item, or the number;
+    budgets ascend. share (M, C), given for a stochastic oracle, is the chance of each answer. With
+    keep_values the last estimate is kept component by component.
     """
 
     name: str
@@ -41,6 +44,12 @@ class Experiment:
     level: float = 0.95
     seed: int = 0
     keep_values: bool = False
+    share: FloatArray | None = None
+
+    @property
+    def has_optimum(self) -> bool:
+        """Whether the best proposal is known: items have one label each, which is a class."""
+        return self.problem.oracle == "deterministic" and not self.problem.numeric
 
     @cached_property
     def truth_counts(self) -> IntArray:
@@ -55,10 +64,19 @@ class Experiment:
         measure, risk = self.problem.measure, np.zeros(self.problem.measure.n_risk)
         for start in range(0, self.pool.size, BLOCK):
             rows = np.arange(start, min(start + BLOCK, self.pool.size))
-            share = np.full(len(rows), 1.0 / self.pool.size)
-            risk += measure.risk(self.pool.outputs(rows), self.label[rows], share)
+            outputs, weight = self.pool.outputs(rows), np.full(len(rows), 1.0 / self.pool.size)
+            if self.share is None:
+                risk += measure.risk(outputs, self.label[rows], weight)
+                continue
+            for c, share in enumerate(self.share[rows].T):
+                risk += measure.risk(outputs, np.full(len(rows), c), weight * share)
         with np.errstate(all="ignore"):
             return np.atleast_1d(measure.value(risk))
+
+    @cached_property
+    def optimum(self) -> Optimum:
+        """The best proposal."""
+        return optimal_proposal(self.problem, self.truth_counts)
 
 
 @dataclass(frozen=True)
@@ -94,10 +112,11 @@ def run_repeat(experiment: Experiment, repeat: int) -> Record:
     order_seed, draw_seed = seeds(experiment.seed, repeat)
     problem = experiment.problem
     candidates = experiment.pool.candidates(problem.cells, seed=order_seed)
-    ledger = Ledger(problem, experiment.design, candidates, draw_seed)
+    ledger = LEDGERS[problem.oracle](problem, experiment.design, candidates, draw_seed)
+    answer = oracle(experiment, repeat)
     found: list[dict[str, Any]] = []
     for budget in experiment.budgets:
-        advance(ledger, experiment.label, budget, experiment.batch_size)
+        advance(ledger, answer, budget, experiment.batch_size)
         estimate = estimate_from(
             experiment.pool, ledger, problem.measure, problem.losses.support, experiment.level
         )
@@ -119,7 +138,22 @@ def seeds(seed: int, repeat: int) -> tuple[int, int]:
     return int(order_seed), int(draw_seed)
 
 
-def advance(ledger: Ledger, label: IntArray, budget: int, batch_size: int) -> None:
+def oracle(experiment: Experiment, repeat: int) -> Callable[[IntArray], list[Any]]:
+    """Answers about items at positions (n,): their label, or a draw from the chances."""
+    if experiment.share is None:
+        return lambda item: experiment.label[item].tolist()
+    edges = np.cumsum(experiment.share, axis=1)
+    edges[:, -1] = 1.0  # else rounding could leave a gap at the top
+    rng = np.random.default_rng(np.random.SeedSequence(experiment.seed, spawn_key=(repeat, 1)))
+    return lambda item: (edges[item] <= rng.random(len(item))[:, None]).sum(axis=1).tolist()
+
+
+def advance(
+    ledger: Ledger | StochasticLedger,
+    answer: Callable[[IntArray], list[Any]],
+    budget: int,
+    batch_size: int,
+) -> None:
     """Draw and answer stages until `budget` labels are in, or nothing is left to draw."""
     while ledger.n_labels < budget:
         stage = ledger.draw(min(batch_size, budget - ledger.n_labels))
@@ -127,7 +161,11 @@ def advance(ledger: Ledger, label: IntArray, budget: int, batch_size: int) -> No
             return
         new = stage.item[: stage.n_new]
         ledger.apply(stage)
-        ledger.apply(Answers(dict(zip(new.tolist(), label[new].tolist(), strict=True))))
+        if isinstance(ledger, StochasticLedger):
+            questions = ledger.questions_of(len(ledger.stages) - 1)
+        else:
+            questions = new.tolist()
+        ledger.apply(Answers(dict(zip(questions, answer(new), strict=True))))
 
 
 def compare(estimate: Estimate, truth: FloatArray) -> dict[str, Any]:
@@ -149,13 +187,13 @@ def compare(estimate: Estimate, truth: FloatArray) -> dict[str, Any]:
     }
 
 
-def _kl(experiment: Experiment, ledger: Ledger) -> float:
+def _kl(experiment: Experiment, ledger: Ledger | StochasticLedger) -> float:
     """KL from the proposal of the next stage to the optimal one; NaN if there is no proposal."""
     design, problem = experiment.design, experiment.problem
-    if not isinstance(design, ReplacementDesign):
+    if not isinstance(design, ReplacementDesign) or not experiment.has_optimum:
         return float("nan")
     item, label = ledger.known()
     labelled = np.zeros_like(experiment.truth_counts)
     np.add.at(labelled, (problem.cells.of_item[item], label), 1)
     proposal = design.propose(problem, ledger.state)
-    return divergence(problem, proposal, experiment.truth_counts, labelled)
+    return divergence(problem, proposal, experiment.truth_counts, labelled, experiment.optimum)

@@ -6,27 +6,49 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+import haystat
 from haystat import __version__, designs, measures
 from haystat.designs.base import Design
 from haystat.errors import BadOption, BudgetError
 from haystat.estimation.result import checked_level
-from haystat.evaluation import RandomState, seed_from
+from haystat.evaluation import LEDGERS, RandomState, seed_from
 from haystat.experiments.repeat import Experiment, Record
 from haystat.experiments.store import Store
 from haystat.experiments.summary import summarise
 from haystat.experiments.workers import Task, run_tasks
 from haystat.ledger import pose
+from haystat.ledger_stochastic import check_asks_again
 from haystat.measures.base import Measure
-from haystat.pool.checks import as_array, checked_integer, same_length
+from haystat.pool.checks import (
+    as_array,
+    checked_integer,
+    checked_numbers,
+    checked_probabilities,
+    same_length,
+)
 from haystat.pool.memory import Pool
 from haystat.pool.predictions import class_indices
 from haystat.progress import progress_bar
+
+#: files and folders of the package that decide what a repeat finds
+CODE = (
+    "measures",
+    "pool",
+    "response",
+    "designs",
+    "estimation",
+    "ledger.py",
+    "ledger_stochastic.py",
+    "evaluation.py",
+    "experiments/repeat.py",
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -42,6 +64,7 @@ def simulate(
     random_state: RandomState = 0,
     jobs: int = 1,
     *,
+    oracle: str = "deterministic",
     batch_size: int = 50,
     level: float = 0.95,
     store: str | Path | None = None,
@@ -49,7 +72,9 @@ def simulate(
 ) -> DataFrame:
     """Evaluate the pool `repeats` times with each design, and compare with the truth.
 
-    labels: the true label of every item, in terms of the pool's classes.
+    labels: the true label of every item, in terms of the pool's classes, or as a number.
+    oracle: "stochastic" draws an answer whenever it is asked; labels are then the chances of the
+        answers, (M, C), or those of the second of two classes, (M,).
     random_state: one seed for all; every repeat has its own streams, so that the numbers (but
         for `seconds`) are the same for any number of `jobs`.
     batch_size: labels of a stage; the last stage before a budget may be smaller.
@@ -71,6 +96,7 @@ def simulate(
         designs,
         budgets,
         random_state,
+        oracle=oracle,
         batch_size=batch_size,
         level=level,
     )
@@ -85,12 +111,18 @@ def plan(
     design_names: Sequence[str | Design],
     budgets: Sequence[int],
     random_state: RandomState = 0,
+    *,
+    oracle: str = "deterministic",
     **options: Any,
 ) -> list[Experiment]:
     """The experiment of each design; the arguments are checked here. Options: of Experiment."""
     chosen = _named_designs(design_names)
     bound = measures.resolve(measure).bind(pool.schema)
-    label = _checked_labels(pool, labels)
+    if oracle not in LEDGERS:
+        raise BadOption(f"oracle is {oracle!r}; it can be {list(LEDGERS)}")
+    asks_again = oracle == "stochastic"
+    share = _checked_chances(pool, labels) if asks_again and pool.classes else None
+    label = _checked_labels(pool, labels) if share is None else share.argmax(axis=1)
     if options.get("batch_size", 50) < 1:
         raise BadOption(f"batch_size is {options['batch_size']}; it must be at least 1")
     checked_level(options.get("level", 0.95))
@@ -98,20 +130,24 @@ def plan(
     first = Experiment(
         name,
         pool,
-        pose(pool, bound),
+        pose(pool, bound, oracle),
         label,
         design,
-        _checked_budgets(budgets, pool.size),
+        _checked_budgets(budgets, None if asks_again else pool.size),
         seed=seed_from(random_state),
+        share=share,
         **options,
     )
     rng = np.random.default_rng(0)
-    for design in chosen.values():  # one that cannot work on this measure says so
+    for design in chosen.values():  # one that cannot work on this measure or oracle says so
         design.start(first.problem, rng)
+        if asks_again:
+            check_asks_again(design)
     experiments = [replace(first, name=name, design=design) for name, design in chosen.items()]
     # The truth is worked out once, and shared with the workers.
     for experiment in experiments:
-        experiment.__dict__.update(truth=first.truth, truth_counts=first.truth_counts)
+        for name in ("truth", "truth_counts", "optimum") if first.has_optimum else ("truth",):
+            experiment.__dict__[name] = getattr(first, name)
     return experiments
 
 
@@ -173,8 +209,10 @@ def settings(experiment: Experiment) -> Mapping[str, Any]:
     """All that the numbers of a repeat depend on."""
     return {
         "haystat": __version__,
+        "code": code_digest(),
         "pool": experiment.pool.fingerprint,
-        "labels": hashlib.sha256(experiment.label.tobytes()).hexdigest()[:16],
+        "oracle": experiment.problem.oracle,
+        "labels": hashlib.sha256(_known(experiment).tobytes()).hexdigest()[:16],
         "measure": _description(experiment.problem.measure),
         "components": len(experiment.truth),
         "design_name": str(experiment.design),
@@ -185,6 +223,17 @@ def settings(experiment: Experiment) -> Mapping[str, Any]:
         "seed": experiment.seed,
         "keep_values": experiment.keep_values,
     }
+
+
+@cache
+def code_digest() -> str:
+    """Digest of the code that the numbers come from, so that none outlives a change of it."""
+    root = Path(haystat.__file__).parent
+    digest = hashlib.sha256()
+    for room in CODE:
+        for path in sorted((root / room).rglob("*.py")) or [root / room]:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _description(measure: Measure) -> str:
@@ -207,18 +256,37 @@ def _named_designs(given: Sequence[str | Design]) -> dict[str, Design]:
     return named
 
 
+def _known(experiment: Experiment) -> Any:
+    """What is known of the truth: labels, or the chances of the answers."""
+    return experiment.label if experiment.share is None else experiment.share
+
+
+def _checked_chances(pool: Pool, labels: ArrayLike) -> Any:
+    """Chance of each answer, (M, C); hard labels are certain."""
+    given = as_array("labels", labels)
+    if given.ndim == 1 and (given.dtype.kind != "f" or len(pool.classes) > 2):
+        return np.eye(len(pool.classes))[_checked_labels(pool, labels)]
+    return checked_probabilities(given, pool.size, len(pool.classes))
+
+
 def _checked_labels(pool: Pool, labels: ArrayLike) -> Any:
     given = as_array("labels", labels)
     same_length("labels", given, pool.size)
+    if not pool.classes:
+        numbers = checked_numbers("labels", given)
+        if not np.isfinite(numbers).all():
+            row = int(np.argmin(np.isfinite(numbers)))
+            raise BadOption(f"labels have {numbers[row]} at position {row}; give finite numbers")
+        return numbers
     return class_indices("labels", given, pool.classes).astype(np.int64)
 
 
-def _checked_budgets(budgets: Sequence[int], size: int) -> tuple[int, ...]:
+def _checked_budgets(budgets: Sequence[int], size: int | None) -> tuple[int, ...]:
     given = [budgets] if isinstance(budgets, int | np.integer) else list(budgets)
     if not given:
         raise BadOption("give at least one budget, such as budgets=[500, 1000]")
     checked = sorted({checked_integer("a budget", budget, smallest=1) for budget in given})
-    if checked[-1] > size:
+    if size is not None and checked[-1] > size:
         raise BudgetError(
             f"a budget of {checked[-1]} labels, but the pool has {size} items; give at most {size}"
         )

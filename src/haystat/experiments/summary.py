@@ -67,7 +67,9 @@ def _row(
         "median_width": float(np.median(widths)) if len(widths) else float("nan"),
         "seconds": float(column("seconds").mean()),
         "kl": float(column("kl").mean()),
-        "limit": best_variance(experiment.problem, experiment.truth_counts, budget),
+        "limit": best_variance(experiment.problem, experiment.truth_counts, budget)
+        if experiment.has_optimum
+        else float("nan"),
         "undefined": int(undefined.sum()),
         "n_labels": float(column("n_labels").mean()),
         "n_draws": float(column("n_draws").mean()),

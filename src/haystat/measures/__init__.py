@@ -18,6 +18,12 @@ from haystat.measures.multiclass import Macro, Micro, PerClass
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.probabilistic import Brier
 from haystat.measures.registry import MEASURES, resolve
+from haystat.measures.regression import (
+    R2,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    RootMeanSquaredError,
+)
 from haystat.measures.systems import ClassMeasure, ScoreMeasure, SystemMeasure
 from haystat.measures.within import Within
 
@@ -25,6 +31,7 @@ __all__ = [
     "F1",
     "MCC",
     "MEASURES",
+    "R2",
     "Accuracy",
     "AveragePrecision",
     "BalancedAccuracy",
@@ -38,6 +45,8 @@ __all__ = [
     "FowlkesMallows",
     "InMask",
     "Macro",
+    "MeanAbsoluteError",
+    "MeanSquaredError",
     "Measure",
     "Micro",
     "OneVsRest",
@@ -48,6 +57,7 @@ __all__ = [
     "PredictedClass",
     "Ratio",
     "Recall",
+    "RootMeanSquaredError",
     "Schema",
     "ScoreBin",
     "ScoreMeasure",

@@ -98,7 +98,11 @@ class Measure(ABC):
     def sensitivity(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
         """Squared length of the influence, (n,). The core of Prop. 2 of the paper."""
         influence = self.influence(outputs, label, risk)
-        return np.asarray(np.einsum("nm,nm->n", influence, influence))
+        return np.asarray(np.einsum("nm,nm,m->n", influence, influence, self.component_weights()))
+
+    def component_weights(self) -> FloatArray:
+        """How much the variance of each component counts in the total variance, (m,)."""
+        return np.ones(len(self.components))
 
     def undefined(self, risk: FloatArray) -> str | None:
         """Why the value is undefined at this risk, in words; None where it is defined."""

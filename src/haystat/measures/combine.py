@@ -19,6 +19,15 @@ class Joint(Measure, ABC):
 
     parts: tuple[Measure, ...]
 
+    def part_weights(self) -> FloatArray:
+        """How much the variance of each part counts, (parts,)."""
+        return np.ones(len(self.parts))
+
+    def component_weights(self) -> FloatArray:
+        """How much the variance of each component counts in the total variance, (m,)."""
+        pieces = zip(self.part_weights(), self.parts, strict=True)
+        return np.concatenate([weight * part.component_weights() for weight, part in pieces])
+
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Loss of each item under a label: (n,) labels -> (n, d)."""
         return np.concatenate([part.loss(outputs, label) for part in self.parts], axis=1)
@@ -60,8 +69,10 @@ class Joint(Measure, ABC):
     def sensitivity(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
         """Squared length of the influence, (n,)."""
         total = np.zeros(len(outputs))
-        for part, piece in zip(self.parts, self._split(risk), strict=True):
-            total += part.sensitivity(outputs, label, piece)
+        for weight, part, piece in zip(
+            self.part_weights(), self.parts, self._split(risk), strict=True
+        ):
+            total += weight * part.sensitivity(outputs, label, piece)
         return total
 
     def undefined(self, risk: FloatArray) -> str | None:
@@ -91,9 +102,14 @@ class Joint(Measure, ABC):
 
 @dataclass(frozen=True)
 class Several(Joint):
-    """Several measures at once, estimated from the same labels."""
+    """Several measures at once, estimated from the same labels.
+
+    weights: how much the variance of each measure counts when items are chosen, 1 by default. A
+    measure on a large scale, such as a squared error beside an accuracy, deserves a small one.
+    """
 
     measures: Sequence[Measure]
+    weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         measures = tuple(self.measures)
@@ -102,6 +118,8 @@ class Several(Joint):
                 f"{list(measures)!r} is not a list of measures; `resolve` takes names too"
             )
         object.__setattr__(self, "measures", measures)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _checked_weights(self.weights, len(measures)))
         object.__setattr__(self, "name", ", ".join(measure.name for measure in measures))
         for name, value in self._joined(measures).items():
             object.__setattr__(self, name, value)
@@ -112,7 +130,11 @@ class Several(Joint):
 
     def for_system(self, system: str) -> Measure:
         """The same measures of another system, not bound to a pool."""
-        return Several([measure.for_system(system) for measure in self.measures])
+        return Several([measure.for_system(system) for measure in self.measures], self.weights)
+
+    def part_weights(self) -> FloatArray:
+        """How much the variance of each part counts, (parts,)."""
+        return super().part_weights() if self.weights is None else np.array(self.weights)
 
 
 @dataclass(frozen=True)
@@ -227,3 +249,15 @@ class Difference(Combination):
 
 def _for_system(measure: Measure | Callable[..., Measure], system: str) -> Measure:
     return measure.for_system(system) if isinstance(measure, Measure) else measure(system=system)
+
+
+def _checked_weights(weights: Sequence[float], n_measures: int) -> tuple[float, ...]:
+    given = np.asarray(weights, dtype=object)
+    numbers = [w for w in given.ravel() if isinstance(w, int | float | np.number)]
+    usable = given.ndim == 1 and len(numbers) == len(given) == n_measures
+    if not usable or not all(np.isfinite(w) and w >= 0 for w in numbers) or not any(numbers):
+        raise BadOption(
+            f"weights are {list(weights)!r} for {n_measures} measures; give one number of at "
+            "least 0 for each, not all 0"
+        )
+    return tuple(float(w) for w in numbers)

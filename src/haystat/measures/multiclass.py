@@ -35,7 +35,8 @@ class PerClass(Joint):
 
     def bind(self, schema: Schema) -> PerClass:
         """One bound measure for each class."""
-        indices = range(schema.n_classes) if self.labels is None else self.labels
+        # Labels that are numbers have no classes; the measure refuses them when it is bound.
+        indices = range(max(schema.n_classes, 1)) if self.labels is None else self.labels
         return self._resolved(**self._joined([self._part(index, schema) for index in indices]))
 
     def for_system(self, system: str) -> Measure:

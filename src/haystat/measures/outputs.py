@@ -20,7 +20,8 @@ class Schema:
     """What a measure may know of a pool before it sees an item.
 
     score_range (S, 2) holds the smallest and largest score of each system; class_names, where
-    given, has one name for each of the n_classes label indices.
+    given, has one name for each of the n_classes label indices. Labels that are numbers have no
+    classes. scored is false where systems gave predictions alone.
     """
 
     size: int
@@ -29,6 +30,7 @@ class Schema:
     score_range: FloatArray
     columns: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
+    scored: bool = True
 
     def system_index(self, name: str | None) -> int:
         """Column of the system called `name`; the first one if no name is given."""
@@ -37,6 +39,11 @@ class Schema:
         if name not in self.systems:
             raise UnknownName(f"no system {name!r}; the pool has {list(self.systems)}")
         return self.systems.index(name)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether labels are numbers."""
+        return self.n_classes == 0
 
     def class_name(self, index: int) -> str:
         """Name of a class for people; its index where the pool gives no names."""

@@ -45,10 +45,11 @@ class Brier(ScoreMeasure):
         return None
 
     def _located(self, schema: Schema) -> Self:
+        located = super()._located(schema)
         low, high = schema.score_range[schema.system_index(self.system)]
         if low < 0 or high > 1:
             raise BadOption(
                 f"brier needs scores that are probabilities, but they go from {low:g} to "
                 f"{high:g}; give the pool calibrated scores in [0, 1]"
             )
-        return super()._located(schema)
+        return located

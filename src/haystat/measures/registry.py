@@ -14,6 +14,12 @@ from haystat.measures.confusion import F1, FBeta, FowlkesMallows, OneVsRest, Pre
 from haystat.measures.curves import AveragePrecision, PRCurve
 from haystat.measures.multiclass import Macro, Micro, PerClass
 from haystat.measures.probabilistic import Brier
+from haystat.measures.regression import (
+    R2,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    RootMeanSquaredError,
+)
 
 
 def _over_classes(
@@ -37,6 +43,10 @@ MEASURES: Mapping[str, Callable[..., Measure]] = MappingProxyType(
         "mcc": MCC,
         "fowlkes_mallows": FowlkesMallows,
         "brier": Brier,
+        "mae": MeanAbsoluteError,
+        "mse": MeanSquaredError,
+        "rmse": RootMeanSquaredError,
+        "r2": R2,
         "pr_curve": PRCurve,
         "average_precision": AveragePrecision,
         "precision_macro": _over_classes(Macro, Precision),

@@ -19,6 +19,8 @@ class SystemMeasure(Measure, ABC):
 
     system: str | None = None
 
+    #: whether labels are numbers, not classes
+    of_numbers = False
     #: number of classes of the pool, known once bound
     n_classes: int = field(default=2, init=False, repr=False, compare=False)
     _column: int | None = field(default=None, init=False, repr=False, compare=False)
@@ -45,6 +47,16 @@ class SystemMeasure(Measure, ABC):
 
     def _located(self, schema: Schema) -> Self:
         """A copy that knows its system's column and the number of classes."""
+        if self.of_numbers and not schema.numeric:
+            raise BadOption(
+                f"{self.name} is about labels that are numbers and the pool has "
+                f"{schema.n_classes} classes; make the pool with classes=None"
+            )
+        if schema.numeric and not self.of_numbers:
+            raise BadOption(
+                f"{self.name} is about classes and the labels of the pool are numbers; use mae, "
+                "mse, rmse or r2, or give the pool its `classes`"
+            )
         column = schema.system_index(self.system)
         return self._resolved(_column=column, n_classes=schema.n_classes)
 
@@ -79,12 +91,12 @@ class ClassMeasure(SystemMeasure, ABC):
         return np.asarray(predictions == self.positive_index, dtype=float)
 
     def _located(self, schema: Schema) -> Self:
-        if self.positive is None and schema.n_classes != 2:
+        if self.positive is None and schema.n_classes > 2:
             raise BadOption(
                 f"{self.name} is of one class and the pool has {schema.n_classes}; give "
                 "`positive`, or take a mean over the classes such as 'f1_macro'"
             )
-        if not 0 <= self.positive_index < schema.n_classes:
+        if not schema.numeric and not 0 <= self.positive_index < schema.n_classes:
             raise BadOption(
                 f"positive={self.positive} is not a class index from 0 to {schema.n_classes - 1}"
             )
@@ -104,7 +116,11 @@ class ScoreMeasure(SystemMeasure, ABC):
         return outputs.scores[:, self.system_index]
 
     def _located(self, schema: Schema) -> Self:
-        if schema.n_classes != 2:
+        if not schema.scored:
+            raise BadOption(
+                f"{self.name} is about scores and the pool has predictions alone; give it `scores`"
+            )
+        if schema.n_classes > 2:
             raise BadOption(
                 f"{self.name} is for the scores of two classes and the pool has "
                 f"{schema.n_classes}; make a pool of one class against the rest"

@@ -107,6 +107,10 @@ class Within(Measure):
             return self._inside(outputs) * self._inner.sensitivity(outputs, label, risk)
         return super().sensitivity(outputs, label, risk)
 
+    def component_weights(self) -> FloatArray:
+        """How much the variance of each component counts in the total variance, (m,)."""
+        return self._inner.component_weights()
+
     def undefined(self, risk: FloatArray) -> str | None:
         """Why the value is undefined at this risk, in words; None where it is defined."""
         if not self._inner.scale_free and risk[-1] == 0:

@@ -54,6 +54,11 @@ def checked_scores(name: str, values: ArrayLike, n_classes: int) -> FloatArray:
     scores = checked_numbers(f"scores of {name!r}", values, BadScore)
     if scores.ndim in (1, 2) and len(scores) == 0:
         raise EmptyPool("the pool has no items; give at least one score")
+    if scores.ndim != 1 and n_classes == 0:
+        raise BadScore(
+            f"scores of {name!r} have shape {scores.shape}; give one predicted number an item, "
+            "(M,); several systems go in a dict"
+        )
     if scores.ndim != 1 and (scores.ndim != 2 or scores.shape[1] != n_classes):
         raise BadScore(
             f"scores of {name!r} have shape {scores.shape}; give one score an item, (M,), or one "
@@ -135,6 +140,37 @@ def checked_probabilities(values: ArrayLike, size: int, n_classes: int) -> Float
         raise PoolError(
             f"probabilities are {given[row].tolist()} at position {row}; they must be at least 0 "
             "and sum to 1 for every item"
+        )
+    return given
+
+
+def only_for_classes(**given: Any) -> None:
+    """Raise when something is given that labels which are numbers do not have."""
+    for name, value in given.items():
+        if value is not None:
+            raise BadOption(
+                f"`{name}` are about classes, and classes=None says that labels are numbers; "
+                "give predicted numbers as the scores"
+            )
+
+
+def checked_deviations(values: ArrayLike | None, size: int, numeric: bool) -> FloatArray | None:
+    """Standard deviations of the items, (M,); raises on one that is negative or not finite."""
+    if values is None:
+        return None
+    if not numeric:
+        raise BadOption(
+            "`deviations` are of labels that are numbers; give classes=None, or for classes give "
+            "`probabilities`"
+        )
+    given = checked_numbers("deviations", values)
+    same_length("deviations", given, size)
+    usable = np.isfinite(given) & (given >= 0)
+    if not usable.all():
+        row = int(np.argmin(usable))
+        raise PoolError(
+            f"deviations have {given[row]} at position {row}; a standard deviation is finite and "
+            "at least 0"
         )
     return given
 

@@ -64,7 +64,8 @@ class MeanLosses:
 
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         jacobian = self.measure.jacobian(risk)
-        return np.asarray(np.einsum("md,kcde,me->kc", jacobian, self.second, jacobian))
+        weighted = jacobian.T @ (self.measure.component_weights()[:, None] * jacobian)
+        return np.asarray(np.einsum("de,kcde->kc", weighted, self.second))
 
 
 def equal_losses(measure: Measure, example: Outputs, n_classes: int) -> EqualLosses:

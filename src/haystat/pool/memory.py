@@ -18,7 +18,8 @@ from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
-from haystat.pool.predictions import hard_predictions
+from haystat.pool.numbers import number_losses
+from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
@@ -28,7 +29,8 @@ BLOCK = 1 << 16  # items whose outputs are held at a time
 class Pool:
     """Items that one or more systems have scored, and that nobody has labelled.
 
-    scores: one array, or {system: array}. An (M, C) array holds one score a class.
+    scores: one array, or {system: array}. An (M, C) array holds one score a class. None if there
+        are predictions alone: these are then expected to be right 95 times in 100.
     predictions: hard predictions in terms of `classes`; by default score >= threshold, where the
         threshold is 0.5 for scores in [0, 1] and 0 otherwise, or the class of the largest score.
     probabilities: prior p(y|x) if known, (M, C) or, of the second of two classes, (M,); by default
@@ -40,6 +42,10 @@ class Pool:
         cut on their mean, except by those two, which look at the first system.
     branching: children of a node of the tree over the strata.
     parents: a tree of your own instead: the parent of each node, -1 for the root.
+    classes: the label values, the negative first; None if labels are numbers (regression). The
+        scores are then predictions of the label.
+    deviations: of labels that are numbers, the standard deviation of each item's error as the
+        system itself sees it; strata are then cut on it.
     columns: further facts of the items, for sub-populations.
     seed: of the order in which items of a cell are asked about.
 
@@ -50,7 +56,7 @@ class Pool:
 
     def __init__(
         self,
-        scores: ArrayLike | Mapping[str, ArrayLike],
+        scores: ArrayLike | Mapping[str, ArrayLike] | None = None,
         predictions: ArrayLike | Mapping[str, ArrayLike] | None = None,
         *,
         probabilities: ArrayLike | None = None,
@@ -61,24 +67,39 @@ class Pool:
         branching: int = 2,
         parents: ArrayLike | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
-        classes: Sequence[Any] = (0, 1),
+        classes: Sequence[Any] | None = (0, 1),
+        deviations: ArrayLike | None = None,
         seed: int = 0,
     ) -> None:
-        self.classes = checks.checked_classes(classes)
-        self._class_scores = checks.checked_systems(scores, len(self.classes))
+        if classes is None:
+            checks.only_for_classes(
+                predictions=predictions, probabilities=probabilities, threshold=threshold
+            )
+        self.classes = () if classes is None else checks.checked_classes(classes)
+        without = constant_scores(predictions) if scores is None else None
+        self._class_scores = checks.checked_systems(
+            scores if without is None else without, len(self.classes)
+        )
         self.systems = tuple(self._class_scores)
         self.size = len(next(iter(self._class_scores.values())))
         self.seed = checks.checked_integer("seed", seed)
         self._ids = checked_ids(ids, self.size)
         self.columns = checks.checked_columns(columns, self.size)
-        self._predictions = _columns(
-            hard_predictions(predictions, self._class_scores, threshold, self.classes)
+        self._deviations = checks.checked_deviations(deviations, self.size, classes is None)
+        self._predictions = (
+            np.zeros((self.size, len(self.systems)), dtype=np.int16)  # there are none
+            if classes is None
+            else _columns(
+                hard_predictions(predictions, self._class_scores, threshold, self.classes)
+            )
         )
-        self._given_prior = (
-            None
-            if probabilities is None
-            else checks.checked_probabilities(probabilities, self.size, len(self.classes))
-        )
+        self._given_prior = None
+        if probabilities is not None:
+            self._given_prior = checks.checked_probabilities(
+                probabilities, self.size, len(self.classes)
+            )
+        elif without is not None:
+            self._given_prior = prior.trusted(self._predictions, len(self.classes))
         self.scores = _columns([prior.single_scores(v) for v in self._class_scores.values()])
         self.stratum = self._strata(strata, stratify)
         self.n_strata = int(self.stratum.max()) + 1
@@ -90,6 +111,7 @@ class Pool:
             np.stack([self.scores.min(axis=0), self.scores.max(axis=0)], axis=1),
             tuple(self.columns),
             tuple(str(label) for label in self.classes),
+            scored=without is None,
         )
 
     def __len__(self) -> int:
@@ -139,6 +161,10 @@ class Pool:
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""
+        if not self.classes:
+            return number_losses(
+                measure, self.outputs, self.scores, self._deviations, cells.of_item, cells.size
+            )
         if measure.signature(cells.example) is not None:
             return equal_losses(measure, cells.example, len(self.classes))
         n_classes = len(self.classes)
@@ -167,6 +193,7 @@ class Pool:
         parts: list[NDArray[Any]] = [self._ids.keys(0, self.size), *self._class_scores.values()]
         parts += [self._predictions, self.stratum, self.tree.parent, self.tree.leaf]
         parts += [] if self._given_prior is None else [self._given_prior]
+        parts += [] if self._deviations is None else [self._deviations]
         parts += self.columns.values()
         names = (self.classes, self.systems, tuple(self.columns))
         digest = hashlib.sha256(repr(names).encode())
@@ -186,7 +213,9 @@ class Pool:
             yield Outputs(np.arange(start, stop), self.scores[rows], predictions, columns)
 
     def _mean_prior(self, of_item: NDArray[np.int32], size: IntArray) -> FloatArray:
-        """Mean prior p(y|x) of each cell, (K, C)."""
+        """Mean prior p(y|x) of each cell, (K, C); of numbers there is one kind, (K, 1)."""
+        if not self.classes:
+            return np.ones((len(size), 1))
         if self._given_prior is not None:
             shares = prior.group_means(self._given_prior, of_item, size)
         else:
@@ -202,11 +231,16 @@ class Pool:
             return assign(self.scores[:, 0], checked_edges(stratify))
         if stratify not in STRATIFIERS:
             raise UnknownName(f"stratify is {stratify!r}; it can be {list(STRATIFIERS)} or edges")
-        values = self.scores[:, 0] if stratify == "geometric" else self._natural_scores()
+        if self._deviations is not None:
+            values = self._deviations
+        else:
+            values = self.scores[:, 0] if stratify == "geometric" else self._natural_scores()
         return assign(values, STRATIFIERS[stratify](values, n_strata))
 
     def _natural_scores(self) -> FloatArray:
         """One score to cut strata on: the systems' mean on their natural scales."""
+        if not self.classes:
+            return np.asarray(self.scores.mean(axis=1))
         if len(self.systems) == 1:
             return prior.natural_scale(self.scores[:, 0])
         scales = [prior.natural_scale(column) for column in self.scores.T]

@@ -10,7 +10,6 @@ on overflow, compute the same number with plain BIGINT arithmetic. The network p
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,10 @@ def keys_of(ids: NDArray[Any]) -> NDArray[np.int64]:
     """64-bit key of each id: integers are kept, everything else is hashed as text."""
     if np.issubdtype(ids.dtype, np.integer):
         return ids.astype(np.int64, copy=False)
-    md5 = partial(hashlib.md5, usedforsecurity=False)
-    texts = (str(value).encode() for value in ids.tolist())
-    return np.array([int(md5(text).hexdigest()[:15], 16) for text in texts], dtype=np.int64)
+    md5, texts = hashlib.md5, (str(value).encode() for value in ids.tolist())
+    first_bytes = b"".join([md5(text, usedforsecurity=False).digest()[:8] for text in texts])
+    # 15 hexadecimal digits are 60 bits, the first of these 64.
+    return (np.frombuffer(first_bytes, dtype=">u8") >> np.uint64(4)).astype(np.int64)
 
 
 def round_keys(seed: int) -> tuple[int, ...]:

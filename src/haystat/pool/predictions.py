@@ -32,6 +32,15 @@ def hard_predictions(
     return result
 
 
+def constant_scores(predictions: Any) -> dict[str, FloatArray]:
+    """Scores that say nothing, for systems of which only predictions are known."""
+    if predictions is None:
+        raise BadOption("there is nothing to evaluate; give `scores`, `predictions` or both")
+    given = predictions if isinstance(predictions, Mapping) else {checks.ONLY_SYSTEM: predictions}
+    arrays = {name: checks.as_array(f"predictions of {name!r}", p) for name, p in given.items()}
+    return {name: np.full(len(np.atleast_1d(values)), 0.5) for name, values in arrays.items()}
+
+
 def implied_predictions(
     name: str, scores: FloatArray, threshold: float | None, n_classes: int
 ) -> NDArray[np.int16]:

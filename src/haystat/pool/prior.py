@@ -11,6 +11,7 @@ from scipy.special import expit, log_softmax
 from haystat.measures.outputs import FloatArray, IntArray
 
 SMALLEST = 1e-9  # probabilities are kept this far from 0 and 1
+TRUST = 0.95  # in a prediction that comes without a score
 
 
 def looks_like_probabilities(scores: FloatArray) -> bool:
@@ -69,6 +70,15 @@ def mean_prior(
         else:
             means.append(np.full((len(size), n_classes), 1 / n_classes))
     return np.asarray(np.mean(means, axis=0))
+
+
+def trusted(predictions: NDArray[np.int16], n_classes: int) -> FloatArray:
+    """p(y|x) from predictions (M, S) alone: each is right with probability TRUST, (M, C)."""
+    rest = (1 - TRUST) / (n_classes - 1)
+    shares = np.full((len(predictions), n_classes), rest)
+    for system in predictions.T:
+        shares[np.arange(len(system)), system] += (TRUST - rest) / predictions.shape[1]
+    return shares
 
 
 def group_means(values: FloatArray, group: NDArray[np.int32], size: IntArray) -> FloatArray:

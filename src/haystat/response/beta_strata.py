@@ -25,7 +25,11 @@ class BetaStrata:
         return np.zeros_like(self.prior)
 
     def observe(
-        self, drawn: FloatArray, stratum: IntArray, label: IntArray, count: IntArray
+        self,
+        drawn: FloatArray,
+        stratum: IntArray,
+        label: IntArray,
+        count: IntArray | FloatArray,
     ) -> FloatArray:
         """Add draws, repeats included."""
         drawn = drawn.copy()

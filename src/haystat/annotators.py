@@ -1,0 +1,216 @@
+"""Annotators: who answered what, what counts when they disagree, and how far they agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from haystat.errors import AnswerError, BadOption, ConflictingAnswer, UnknownName
+from haystat.log import Answers, Label
+
+ADJUDICATOR = "adjudicator"
+Votes = Mapping[str | None, Label]  # who -> answer; None is someone without a name
+
+
+def _majority(votes: Votes, n_wanted: int) -> Label | None:
+    """The most frequent answer, once no other can overtake it; a tie waits for one more."""
+    (first, n_first), *others = Counter(votes.values()).most_common(2)
+    n_second = others[0][1] if others else 0
+    return first if n_first > n_second + max(n_wanted - len(votes), 0) else None
+
+
+def _median(votes: Votes, n_wanted: int) -> Label | None:
+    """The middle answer, once all are in."""
+    numbers = [label for label in votes.values() if isinstance(label, int | float)]
+    return float(median(numbers)) if len(numbers) >= n_wanted else None
+
+
+def _adjudicated(votes: Votes, n_wanted: int) -> Label | None:
+    """What all say, or what the adjudicator says."""
+    if ADJUDICATOR in votes:
+        return votes[ADJUDICATOR]
+    agreed = len(set(votes.values())) == 1 and len(votes) >= n_wanted
+    return next(iter(votes.values())) if agreed else None
+
+
+#: name -> the label of an item from the answers so far, None while it is open
+DISAGREEMENT: dict[str, Callable[[Votes, int], Label | None]] = {
+    "majority": _majority,
+    "adjudicator": _adjudicated,
+    "median": _median,
+}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Who may answer, how many answers a question needs, and what counts when they differ.
+
+    annotators: their names; None takes any name. With more than one answer a question, everyone
+        answers under a name.
+    disagreement: "majority", "median" of numbers, or "adjudicator": answers that differ wait for
+        the one of the annotator called "adjudicator".
+    """
+
+    annotators: tuple[str, ...] | None = None
+    answers_per_item: int = 1
+    disagreement: str = "majority"
+
+    def __post_init__(self) -> None:
+        n = self.answers_per_item
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise BadOption(f"answers_per_item is {n!r}; give a whole number of at least 1")
+        if self.disagreement not in DISAGREEMENT:
+            raise BadOption(
+                f"disagreement is {self.disagreement!r}; it can be {list(DISAGREEMENT)}"
+            )
+        if self.annotators is not None and len(set(self.annotators)) < n:
+            raise BadOption(
+                f"answers_per_item is {n} and there are {len(set(self.annotators))} annotators; "
+                "name at least as many"
+            )
+
+    def check_name(self, annotator: str | None) -> None:
+        """Raise unless this annotator may answer."""
+        if annotator is None:
+            if self.answers_per_item > 1 or self.annotators is not None:
+                raise AnswerError("say who answers, with annotator=…; nothing was recorded")
+            return
+        known = self.annotators
+        if self.disagreement == ADJUDICATOR and annotator == ADJUDICATOR:
+            return
+        if known is not None and annotator not in known:
+            raise UnknownName(
+                f"no annotator {annotator!r}; the evaluation has {list(known)}: nothing was "
+                "recorded"
+            )
+
+
+class Panel:
+    """The answers of all annotators so far, by question: a fold of the log's answers."""
+
+    def __init__(self, rules: Rules, show: Callable[[Label], Any]) -> None:
+        self.rules = rules
+        self._show = show  # a label as people gave it
+        self.votes: dict[int, dict[str | None, Label]] = {}
+        self._settled: set[int] = set()
+
+    def has_voted(self, question: int, annotator: str | None) -> bool:
+        """Whether this annotator has answered the question."""
+        return annotator in self.votes.get(question, {})
+
+    def needs(self, question: int, annotator: str) -> bool:
+        """Whether an answer of this annotator would help to settle the question."""
+        votes = self.votes.get(question, {})
+        if annotator in votes or question in self._settled:
+            return False
+        if self.rules.disagreement == ADJUDICATOR:
+            in_dispute = len(votes) >= self.rules.answers_per_item
+            return in_dispute == (annotator == ADJUDICATOR)
+        return True
+
+    def check(self, question: int, label: Label, annotator: str | None, name: Any) -> None:
+        """Raise if the question has another answer already, of this annotator or for good.
+
+        name is what the person called the question.
+        """
+        votes = self.votes.get(question, {})
+        before = {annotator: votes[annotator]} if annotator in votes else {}
+        if self.rules.answers_per_item == 1 and self.rules.disagreement != ADJUDICATOR:
+            before = dict(votes)
+        for who, known in before.items():
+            if known != label:
+                by = "" if who is None else f" by {who}"
+                raise ConflictingAnswer(
+                    f"item {name!r} was answered {self._show(known)!r}{by} and is now "
+                    f"{self._show(label)!r}; nothing was recorded"
+                )
+
+    def take(self, answers: Answers) -> dict[int, Label]:
+        """Add answers; returns the labels that they settle."""
+        settled = {}
+        for question, label in answers.labels.items():
+            votes = self.votes.setdefault(question, {})
+            votes[answers.annotator] = label
+            if question in self._settled:
+                continue
+            decided = DISAGREEMENT[self.rules.disagreement](votes, self.rules.answers_per_item)
+            if decided is not None:
+                settled[question] = decided
+        self._settled.update(settled)
+        return settled
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far answers about the same item agree; only items with two answers or more count.
+
+    share is the mean share of pairs of answers that are equal; kappa is Cohen's coefficient, which
+    corrects it for chance, averaged over the pairs of named annotators by the items they share;
+    pairs has it for each. The items are those that were asked about, not a sample of the pool.
+    """
+
+    share: float
+    kappa: float
+    pairs: Mapping[tuple[str, str], float]
+    n_items: int
+    n_answers: int
+
+
+def agreement(answers: Iterable[tuple[int, str | None, Label]]) -> Agreement:
+    """Agreement of (item, annotator, class index) triples; soft answers do not count."""
+    by_item: dict[int, list[tuple[str | None, int]]] = {}
+    for item, annotator, label in answers:
+        if isinstance(label, int):
+            by_item.setdefault(item, []).append((annotator, label))
+    repeated = [given for given in by_item.values() if len(given) > 1]
+    shares = [_equal_pairs([label for _, label in given]) for given in repeated]
+    kappas, sizes = _kappas(repeated)
+    known = [pair for pair, kappa in kappas.items() if not np.isnan(kappa)]
+    return Agreement(
+        float(np.mean(shares)) if shares else float("nan"),
+        float(np.average([kappas[p] for p in known], weights=[sizes[p] for p in known]))
+        if known
+        else float("nan"),
+        kappas,
+        len(repeated),
+        sum(len(given) for given in repeated),
+    )
+
+
+def _equal_pairs(labels: Sequence[int]) -> float:
+    pairs = list(combinations(labels, 2))
+    return sum(one == other for one, other in pairs) / len(pairs)
+
+
+def _kappas(
+    repeated: Sequence[Sequence[tuple[str | None, int]]],
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], int]]:
+    """Cohen's kappa of every pair of annotators, and how many items they share."""
+    shared: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for given in repeated:
+        first: dict[str, int] = {}
+        for annotator, label in given:
+            if annotator is not None:
+                first.setdefault(annotator, label)
+        for one, other in combinations(sorted(first), 2):
+            shared.setdefault((one, other), []).append((first[one], first[other]))
+    kappas = {pair: cohen_kappa(labels) for pair, labels in shared.items()}
+    return kappas, {pair: len(labels) for pair, labels in shared.items()}
+
+
+def cohen_kappa(labels: Sequence[tuple[int, int]]) -> float:
+    """Cohen's kappa of pairs of labels; NaN where both annotators gave one and the same label."""
+    if len({label for pair in labels for label in pair}) < 2:
+        return float("nan")
+    try:
+        from sklearn.metrics import cohen_kappa_score
+    except ImportError:
+        raise BadOption("agreement needs scikit-learn: pip install 'haystat[features]'") from None
+    one, other = zip(*labels, strict=True)
+    return float(cohen_kappa_score(one, other))

@@ -1,0 +1,157 @@
+"""haystat ask, tell, skip, correct: questions out, answers in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from haystat.cli.record import show_record
+from haystat.cli.show import JSON, console, estimate_line, print_json
+from haystat.errors import BadOption
+from haystat.study import Study
+from haystat.study.answers import (
+    READERS,
+    Row,
+    Taken,
+    item_named,
+    label_named,
+    print_csv,
+    read_csv,
+    read_json_lines,
+    read_rows,
+    take_rows,
+)
+
+STUDY = typer.Argument(help="The study file.")
+WHO = typer.Option(None, "--annotator", "-a", help="Who asks or answers.")
+
+
+def ask(
+    study: Path = STUDY,
+    number: int = typer.Option(10, "--number", "-n", help="How many questions."),
+    annotator: str | None = WHO,
+    lease: str = typer.Option("1h", help="How long nobody else gets them: 90s, 30m, 1h, 2d."),
+    as_json: bool = JSON,
+) -> None:
+    """Hand out questions; nobody else gets them until the lease is over.
+
+    Into a pipe they go as CSV: fill in a column `label` and give the file to haystat tell.
+
+    Example: haystat ask cats.haystat -n 20 --annotator ann > batch.csv
+    """
+    with Study.open(study) as opened:
+        questions = opened.ask(number, annotator, lease)
+    if as_json:
+        print_json([asdict(question) for question in questions])
+        return
+    if not questions:
+        console(True).print("nothing left to ask: every item that matters has its label")
+        return
+    names = list(dict.fromkeys(name for question in questions for name in question.record))
+    out = console()
+    rows = [{"item": question.item, **question.record} for question in questions]
+    if not out.is_terminal:
+        columns = ["item", "label", *(name for name in names if name not in ("item", "label"))]
+        print_csv(rows, columns)
+        return
+    for question in questions:
+        out.print(f"item {question.item}", markup=False)
+        show_record(out, question.record)
+
+
+def tell(
+    study: Path = STUDY,
+    answers: list[str] = typer.Argument(help="item=label, or a file of answers; - reads CSV."),
+    annotator: str | None = WHO,
+    correct: bool = typer.Option(False, help="Take answers that differ as corrections."),
+    as_json: bool = JSON,
+) -> None:
+    """Take answers: pairs item=label, or files with the columns item and label.
+
+    Example: haystat tell cats.haystat 17=1 42=0 --annotator ann
+    """
+    rows = [row for text in answers for row in _rows(text)]
+    report(study, rows, annotator, correct, as_json)
+
+
+def skip(
+    study: Path = STUDY,
+    item: str = typer.Argument(help="The item nobody can tell about."),
+    reason: str = typer.Option("", help="Why."),
+    annotator: str | None = WHO,
+    as_json: bool = JSON,
+) -> None:
+    """Record that nobody can tell the label of an item.
+
+    Example: haystat skip cats.haystat 17 --reason "the page is torn"
+    """
+    rows = [{"item": item, "label": None, "skipped": reason or "yes"}]
+    report(study, rows, annotator, False, as_json)
+
+
+def correct(
+    study: Path = STUDY,
+    answer: str = typer.Argument(help="item=label; item= makes it one nobody can tell."),
+    reason: str = typer.Option("", help="Why."),
+    annotator: str | None = WHO,
+    as_json: bool = JSON,
+) -> None:
+    """Change an answer; the journal keeps both.
+
+    Example: haystat correct cats.haystat 17=0 --reason "wrong key"
+    """
+    pair = _pair(answer)
+    with Study.open(study) as opened:
+        with opened.reading() as fold:
+            item = item_named(fold, pair["item"])
+            label = label_named(fold, pair["label"]) if pair["label"] else None
+        opened.correct(item, label, reason, annotator)
+        done = {"item": item, "label": label}
+    if as_json:
+        print_json(done)
+    else:
+        console().print(f"{item} is now {'skipped' if label is None else label}", markup=False)
+
+
+def report(
+    study: Path, rows: Iterable[Row], annotator: str | None, correct: bool, as_json: bool
+) -> None:
+    """Tell the rows, and say what became of them."""
+    with Study.open(study) as opened:
+        taken = take_rows(opened, rows, annotator, correct=correct)
+        estimate = opened.estimate()
+        n_labels = opened.n_labels
+    if as_json:
+        print_json({**asdict(taken), "total": n_labels})
+        return
+    out = console()
+    out.print(_sentence(taken))
+    out.print(estimate_line(estimate), markup=False)
+
+
+def _sentence(taken: Taken) -> str:
+    parts = [f"{count} {name}" for name, count in asdict(taken).items() if count]
+    return (", ".join(parts) or "nothing") + " taken" * (not taken.open)
+
+
+def _rows(text: str) -> Iterable[Row]:
+    if text == "-":
+        lines = sys.stdin.readlines()
+        first = next((line for line in lines if line.strip()), "")
+        read = read_json_lines if first.lstrip().startswith("{") else read_csv
+        return read(lines, "standard input")
+    if Path(text).suffix.lower() in READERS:
+        return read_rows(text)
+    return [_pair(text)]
+
+
+def _pair(text: str) -> dict[str, Any]:
+    item, equals, label = text.rpartition("=")
+    if not equals or not item:
+        raise BadOption(f"{text!r} is neither item=label nor a file ending in {', '.join(READERS)}")
+    return {"item": item, "label": label}

@@ -1,0 +1,162 @@
+"""haystat export, import, pool: to other tools and back."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from haystat import formats
+from haystat.cli import files
+from haystat.cli.ask import STUDY, WHO
+from haystat.cli.show import JSON, console, estimate_line, print_json
+from haystat.errors import BadOption
+from haystat.formats import FORMATS, Format, make_tasks, read_replies, take_replies
+from haystat.study import Question, Study
+
+Tool = Enum("Tool", {name: name for name in FORMATS}, type=str)  # type: ignore[misc]
+PoolTool = Enum(  # type: ignore[misc]
+    "PoolTool", {name: name for name, form in FORMATS.items() if form.pool}, type=str
+)
+Disagreement = Enum(  # type: ignore[misc]
+    "Disagreement", {name: name for name in formats.DISAGREEMENT}, type=str
+)
+
+
+def export(
+    study: Path = STUDY,
+    to: Tool | None = typer.Option(None, "--to", help="The tool; by default a plain table."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="File to write."),
+    config: Path | None = typer.Option(None, help="Also write the tool's labelling interface."),
+    number: int | None = typer.Option(
+        None, "--number", "-n", help="Ask for so many questions; by default all that are open."
+    ),
+    annotator: str | None = WHO,
+    lease: str = typer.Option("7d", help="How long nobody else gets them: 90s, 30m, 1h, 2d."),
+    names: str | None = typer.Option(None, help="The classes as people see them, with commas."),
+    prompt: str = typer.Option("", help="The question that people answer."),
+    as_json: bool = JSON,
+) -> None:
+    """Write questions for a labelling tool, or the answers for everything else.
+
+    Tasks for label-studio, argilla and prodigy hold what people need to see and no scores. For
+    splink and trec, and without --to (CSV, JSON lines, Parquet, Feather), answers are written.
+
+    Example: haystat export cats.haystat --to label-studio -n 100 -o tasks.json --config ui.xml
+    """
+    if to is None:
+        files.export(study, out, as_json)
+        return
+    form = formats.resolve(to.value)
+    if out is None:
+        raise BadOption(f"say which file to write for {form.tool}: --out FILE")
+    if config is not None and form.config is None:
+        raise BadOption(f"{form.tool} needs no --config")
+    with Study.open(study) as opened:
+        if form.tasks is not None:
+            who = annotator or form.name
+            questions = opened.pending if number is None else opened.ask(number, who, lease)
+            done = _write_tasks(opened, form, questions, out, config, names, prompt)
+        else:
+            if form.answers is None:
+                raise BadOption(f"there is nothing to write for {form.tool}")
+            done = {"file": str(out), "answers": form.answers(opened, out)}
+    if as_json:
+        print_json(done)
+        return
+    count = f"{done['tasks']} tasks" if "tasks" in done else f"{done['answers']} answers"
+    console().print(f"{count} written to {out}", markup=False)
+
+
+def import_answers(
+    study: Path = STUDY,
+    given: list[Path] = typer.Argument(metavar="FILES...", help="Files with answers."),
+    source: Tool | None = typer.Option(None, "--from", help="The tool; by default plain tables."),
+    annotator: str | None = WHO,
+    disagreement: Disagreement = typer.Option(
+        "refuse", help="What to do with an item about which annotators disagree."
+    ),
+    correct: bool = typer.Option(False, help="Take answers that differ as corrections."),
+    as_json: bool = JSON,
+) -> None:
+    """Take answers from a tool's export, or from CSV, JSON lines, Parquet or Feather.
+
+    Plain tables have the columns item, label and, if there are, annotator and skipped. Only items
+    that were asked about can be taken, because the label of another could not be weighted.
+
+    Example: haystat import cats.haystat export.json --from label-studio
+    """
+    if source is None:
+        files.import_answers(study, given, annotator, correct, as_json)
+        return
+    form = formats.resolve(source.value)
+    with Study.open(study) as opened:
+        replies = [
+            reply for path in given for reply in read_replies(form, path, opened.pool.classes)
+        ]
+        taken = take_replies(
+            opened,
+            replies,
+            annotator=annotator,
+            disagreement=disagreement.value,
+            correct=correct,
+            source=f"{form.tool}: {', '.join(path.name for path in given)}",
+        )
+        n_labels, estimate = opened.n_labels, opened.estimate()
+    if as_json:
+        print_json({**asdict(taken), "total": n_labels})
+        return
+    parts = [f"{count} {name}" for name, count in asdict(taken).items() if count]
+    out = console()
+    out.print(", ".join(parts) or "nothing taken")
+    out.print(estimate_line(estimate), markup=False)
+
+
+def pool(
+    source: Path = typer.Argument(help="What the tool wrote: predictions, or a run."),
+    tool: PoolTool = typer.Option(..., "--from", help="The tool."),
+    out: Path = typer.Option(..., "--out", "-o", help="A .parquet, .csv, .feather or .jsonl file."),
+    as_json: bool = JSON,
+) -> None:
+    """Turn what another tool scored into a pool that haystat new reads.
+
+    Example: haystat pool predictions.parquet --from splink -o pool.parquet
+    """
+    form = formats.resolve(tool.value)
+    if form.pool is None:
+        raise BadOption(f"{form.tool} has no pools")
+    table = form.pool(source)
+    table.write(out)
+    command = ["haystat", "new", "study.haystat", str(out), "--id", "item"]
+    command += ["--score", table.score_name]
+    command += ["--show", ",".join(table.show)] if table.show else []
+    if as_json:
+        found = {"file": str(out), "items": len(table.ids), "id": "item"}
+        print_json({**found, "score": table.score_name, "show": list(table.show)})
+        return
+    console().print(f"{len(table.ids):,} items written to {out}. Next:", markup=False)
+    typer.echo(shlex.join(command))
+
+
+def _write_tasks(
+    study: Study,
+    form: Format,
+    questions: list[Question],
+    out: Path,
+    config: Path | None,
+    names: str | None,
+    prompt: str,
+) -> dict[str, Any]:
+    given = None if names is None else [name.strip() for name in names.split(",")]
+    tasks = make_tasks(study, questions, given, prompt)
+    done: dict[str, Any] = {"file": str(out), "tasks": len(questions)}
+    assert form.tasks is not None
+    out.write_text(form.tasks(tasks), encoding="utf-8")
+    if config is not None and form.config is not None:
+        config.write_text(form.config(tasks), encoding="utf-8")
+        done["config"] = str(config)
+    return done

@@ -1,0 +1,92 @@
+"""haystat new: a study from a scored pool."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from haystat import designs, measures
+from haystat.cli.show import JSON, busy, console, print_json
+from haystat.errors import BadOption
+from haystat.evaluation import seed_from
+from haystat.study import PoolFile, Study
+
+
+def new(
+    study: Path = typer.Argument(help="File to make, such as cats.haystat."),
+    pool: Path = typer.Argument(help="Scored items: Parquet, CSV, Feather or JSON lines."),
+    score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
+    id: str | None = typer.Option(None, help="Column with the id; by default the row number."),
+    prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
+    show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
+    column: list[str] = typer.Option([], help="Columns with sub-populations."),
+    measure: str = typer.Option("f1", help="What to estimate; several with commas."),
+    design: str = typer.Option("adaptive", help="How items are chosen."),
+    option: list[str] = typer.Option([], help="Option of the design, such as delta=0.1."),
+    seed: int | None = typer.Option(None, help="Seed of the draws and of the order of items."),
+    threshold: float | None = typer.Option(None, help="Score from which a prediction is positive."),
+    classes: str = typer.Option("0,1", help="Label values, the negative first, with commas."),
+    strata: int = typer.Option(256, help="Strata to cut the scores into."),
+    candidates: int = typer.Option(100_000, help="Items to keep in the file."),
+    as_json: bool = JSON,
+) -> None:
+    """Make a study: one file that holds the evaluation of a pool from the first question on.
+
+    Example: haystat new cats.haystat pool.parquet --id id --score score --show name,text
+    """
+    names = _split(measure)
+    wanted = names[0] if len(names) == 1 else names
+    # A slip in a name should not wait for a large file to load.
+    measures.resolve(wanted)
+    options = dict(_option(text) for text in option)
+    designs.resolve(design, **options)
+    number = seed_from(seed)
+    given = {"strata": strata, "threshold": threshold, "classes": values(classes), "seed": number}
+    source = PoolFile(
+        str(pool),
+        tuple(score),
+        id,
+        tuple(prediction),
+        tuple(_split(",".join(column))),
+        tuple(_split(",".join(show))),
+        given,
+    )
+    with busy(f"reading {pool}"):
+        made = Study.create(
+            study, source, wanted, design, random_state=number, candidates=candidates, **options
+        )
+    with made:
+        status = made.status()
+    size = study.stat().st_size
+    if as_json:
+        print_json({"study": str(study), "bytes": size, **asdict(status)})
+        return
+    out = console()
+    out.print(f"{study}: {status.measure} of {status.size:,} items, design {status.design}")
+    out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
+
+
+def values(text: str) -> list[Any]:
+    """Label values: numbers where all of them are, else texts."""
+    parts = _split(text)
+    try:
+        return [int(part) for part in parts]
+    except ValueError:
+        return list(parts)
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError:
+        if not equals or not value:
+            raise BadOption(f"--option is {text!r}; give name=value, such as delta=0.1") from None
+        return name.strip(), value

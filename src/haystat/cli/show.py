@@ -1,0 +1,103 @@
+"""What several commands print: numbers as JSON, an estimate in words, a table that fits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from haystat.estimation.result import Estimate
+
+MOST_ROWS = 40  # components of an estimate that are shown one by one
+PIPE_WIDTH = 112
+
+JSON = typer.Option(False, "--json", help="Print the result as JSON.")
+
+
+def console(as_json: bool = False) -> Console:
+    """Where results go: standard output unless JSON does; into a pipe lines are not cut short."""
+    result = Console(stderr=as_json, highlight=False)
+    if result.is_terminal:
+        return result
+    return Console(stderr=as_json, highlight=False, width=PIPE_WIDTH)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say what is going on while it takes long; nothing where nobody watches."""
+    out = Console(stderr=True)
+    if not out.is_terminal:
+        yield
+        return
+    with out.status(what):
+        yield
+
+
+def print_json(value: Any) -> None:
+    """JSON on standard output; a number that does not exist is null."""
+    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str))
+
+
+def estimate_dict(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as JSON; one entry for each component."""
+    low, high = estimate.intervals.T
+    columns = (estimate.components, estimate.values, low, high, estimate.std_errors)
+    names = ("name", "value", "low", "high", "std_error")
+    return {
+        "measure": estimate.measure,
+        "level": estimate.level,
+        "labels": estimate.n_labels,
+        "draws": estimate.n_draws,
+        "components": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
+        "warnings": list(estimate.warnings),
+    }
+
+
+def estimate_line(estimate: Estimate) -> str:
+    """An estimate in one line."""
+    if not estimate.scalar:
+        return f"{estimate.measure} from {estimate.n_labels} labels"
+    value, (low, high) = estimate.values[0], estimate.intervals[0]
+    if np.isnan(value):
+        return f"{estimate.measure} is not known yet, {estimate.n_labels} labels"
+    found = f"{estimate.measure} {value:.4f} [{low:.4f}, {high:.4f}] {estimate.level:.0%}"
+    return f"{found}, {estimate.n_labels} labels"
+
+
+def show_estimate(out: Console, estimate: Estimate) -> None:
+    """An estimate for people."""
+    out.print(estimate_line(estimate), markup=False)
+    if not estimate.scalar:
+        table = plain_table("", "value", "low", "high")
+        rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
+        for name, value, (low, high) in list(rows)[:MOST_ROWS]:
+            table.add_row(name, f"{value:.4f}", f"{low:.4f}", f"{high:.4f}")
+        out.print(table)
+        if len(estimate.values) > MOST_ROWS:
+            out.print(f"… {len(estimate.values) - MOST_ROWS} more; --json shows all")
+    for warning in estimate.warnings:
+        out.print(f"note: {warning}", markup=False)
+
+
+def plain_table(*heads: str) -> Table:
+    """A table without lines, numbers to the right."""
+    table = Table(box=None, pad_edge=False, show_header=any(heads))
+    for position, head in enumerate(heads):
+        table.add_column(head, justify="left" if position == 0 else "right")
+    return table
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,61 @@
+"""The contract of a pool: what an evaluation needs of it, wherever its items are kept."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from haystat.measures.base import Measure
+from haystat.measures.outputs import IntArray, Outputs, Schema
+from haystat.pool.cells import Cells
+from haystat.pool.losses import CellLosses
+from haystat.pool.tree import Tree
+
+
+class Order(Protocol):
+    """The items of each cell in the order in which they are asked about."""
+
+    def take(self, cell: int, rank: int) -> int:
+        """The item of `cell` with the (rank + 1)-th smallest u."""
+
+
+class AnyPool(Protocol):
+    """Items in memory, or a sketch of items that are somewhere else."""
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The label values."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the order of the items inside their cells."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of all that draws depend on but the seed."""
+
+    @property
+    def schema(self) -> Schema:
+        """What a measure may know before it sees an item."""
+
+    @property
+    def tree(self) -> Tree:
+        """The hierarchy of the strata."""
+
+    def cells(self, measure: Measure) -> Cells:
+        """Group the items that `measure`, bound to this pool, cannot tell apart."""
+
+    def losses(self, measure: Measure, cells: Cells) -> CellLosses:
+        """What the losses of `measure` look like from the cells."""
+
+    def candidates(self, cells: Cells) -> Order:
+        """The items of each cell in the order in which they are asked about."""
+
+    def outputs(self, index: IntArray) -> Outputs:
+        """What the systems say about the items at these positions."""
+
+    def id_of(self, index: int) -> Any:
+        """The user's id of the item at a position."""

@@ -1,0 +1,175 @@
+"""Questions: how people name what they were asked, and what they may answer.
+
+Inside, a question is a number: the item's position if an item has one label, the number of the
+draw if every draw is asked (stochastic oracle). Outside it is a Query, its key, or the item.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from haystat.errors import AnswerError, UnknownItem, UnknownLabel
+from haystat.ledger import Ledger
+from haystat.ledger_stochastic import StochasticLedger
+from haystat.log import Label
+from haystat.pool.memory import Pool
+
+ROUNDING = 1e-6  # by which probabilities may miss a sum of one
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question: what is this item's label? `key` names the draw that asks."""
+
+    item: Any
+    key: str
+
+
+class Questions:
+    """The questions of a ledger by their names, and the answers they take."""
+
+    def __init__(self, pool: Pool, ledger: Ledger | StochasticLedger) -> None:
+        self._pool = pool
+        self._ledger = ledger
+        self._label_index = {label: index for index, label in enumerate(pool.classes)}
+
+    def query(self, question: int) -> Query:
+        """The question as people see it."""
+        item = self.item_of(question)
+        return Query(self._pool.id_of(item), self._key(question, item))
+
+    def of_stage(self, number: int) -> list[int]:
+        """The questions that a stage asks."""
+        if isinstance(self._ledger, StochasticLedger):
+            return self._ledger.questions_of(number)
+        stage = self._ledger.stages[number]
+        return [int(item) for item in stage.item[: stage.n_new]]
+
+    def item_of(self, question: int) -> int:
+        """Position of the item that is asked about."""
+        if isinstance(self._ledger, StochasticLedger):
+            return self._ledger.item_of(question)
+        return question
+
+    def find(self, name: Any) -> int:
+        """The question with this name: a Query, a key, or an item that was asked about once."""
+        if isinstance(name, Query):
+            question = self._by_key(name.key)
+            if question is None or self.query(question) != name:
+                raise UnknownItem(f"{name} was never asked; nothing was recorded")
+            return question
+        by_key = self._by_key(name) if isinstance(name, str) else None
+        if by_key is None:
+            return self._about(self._pool.index_of(name), name)
+        try:
+            item = self._pool.index_of(name)
+        except UnknownItem:
+            return by_key
+        if self.item_of(by_key) == item:
+            return by_key
+        raise AnswerError(
+            f"{name!r} is both an item and the key of a question about another one; answer with "
+            "the Query objects that ask() returned: nothing was recorded"
+        )
+
+    def read(self, name: Any, answer: Any) -> Label:
+        """An answer as the log keeps it, or an error."""
+        value = answer.item() if isinstance(answer, np.generic) else answer
+        if not self._pool.classes:
+            return _number(name, value)
+        try:
+            return self._label_index[value]
+        except (KeyError, TypeError):
+            pass
+        stochastic = isinstance(self._ledger, StochasticLedger)
+        share = self._shares(name, value) if stochastic else None
+        if share is not None:
+            return share
+        soft = ", nor probabilities of them" if stochastic else ""
+        raise UnknownLabel(
+            f"label {answer!r} of item {name!r} is not one of {list(self._pool.classes)}{soft}; "
+            "add it to `classes` when you create the pool; nothing was recorded"
+        )
+
+    def show(self, label: Label) -> Any:
+        """An answer of the log as people gave it."""
+        return self._pool.classes[label] if isinstance(label, int) else label
+
+    def _shares(self, name: Any, value: Any) -> tuple[float, ...] | None:
+        """A soft answer as probabilities of all classes; None if it is none at all."""
+        classes = self._pool.classes
+        if isinstance(value, float) and len(classes) == 2:
+            value = [1 - value, value]
+        if isinstance(value, Mapping) and set(value) <= set(classes):
+            value = [value.get(label, 0.0) for label in classes]
+        if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
+            return None
+        try:
+            share = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            return None
+        if share.shape != (len(classes),):
+            return None
+        if not (np.all(share >= 0) and abs(share.sum() - 1) <= ROUNDING):
+            raise AnswerError(
+                f"the answer {value!r} of item {name!r} is no distribution over {list(classes)}; "
+                "probabilities are at least 0 and sum to 1: nothing was recorded"
+            )
+        return tuple((share / share.sum()).tolist())
+
+    def _key(self, question: int, item: int) -> str:
+        if not isinstance(self._ledger, StochasticLedger):
+            return f"{self._ledger.stage_of[item]}.{item}"
+        stage = self._ledger.stage_of(question)
+        start = self._ledger.questions_of(stage)[0]
+        draws = self._ledger.questions_about(item)
+        repeat = bisect_right(draws, question) - bisect_right(draws, start - 1)
+        return f"{stage}.{item}" if repeat == 1 else f"{stage}.{item}.{repeat}"
+
+    def _by_key(self, key: str) -> int | None:
+        parts = key.split(".")
+        if len(parts) not in (2, 3) or not all(part.isdecimal() for part in parts):
+            return None
+        stage, item, repeat = (*map(int, parts), 1)[:3]
+        asked = self._asked_about(item)
+        if isinstance(self._ledger, StochasticLedger) and stage < len(self._ledger.stages):
+            asked = asked[bisect_left(asked, self._ledger.questions_of(stage)[0]) :]
+        question = asked[repeat - 1] if 0 < repeat <= len(asked) else None
+        # What is not written as we write it is no key of ours.
+        return question if question is not None and self._key(question, item) == key else None
+
+    def _about(self, item: int, name: Any) -> int:
+        asked = self._asked_about(item)
+        if not asked:
+            raise UnknownItem(
+                f"item {name!r} was never asked about; its label cannot be weighted. "
+                "Answer only what ask() returned; nothing was recorded"
+            )
+        if len(asked) > 1:
+            keys = [self._key(question, item) for question in asked]
+            raise AnswerError(
+                f"item {name!r} was asked about {len(asked)} times; say which question is "
+                f"answered, by its key, one of {keys}: nothing was recorded"
+            )
+        return asked[0]
+
+    def _asked_about(self, item: int) -> list[int]:
+        if isinstance(self._ledger, StochasticLedger):
+            return self._ledger.questions_about(item)
+        return [item] if item in self._ledger.stage_of else []
+
+
+def _number(name: Any, value: Any) -> float:
+    """An answer that is a number."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool)
+    if not usable or not np.isfinite(value):
+        raise AnswerError(
+            f"the answer {value!r} of item {name!r} is no finite number, and the labels of the "
+            "pool are numbers: nothing was recorded"
+        )
+    return float(value)

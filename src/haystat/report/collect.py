@@ -1,0 +1,215 @@
+"""Everything a report says, as plain numbers and texts; the pages only lay it out."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from haystat import __version__
+from haystat.errors import HaystatError
+from haystat.estimation.diagnostics import weight_summary
+from haystat.estimation.result import Estimate, checked_level
+from haystat.report.confusion import ConfusionMatrix
+from haystat.report.curve import pr_curve
+from haystat.report.regions import regions
+from haystat.study.answers import draw_totals
+from haystat.study.estimate import estimate_fold
+from haystat.study.fold import Fold
+from haystat.study.study import Study
+
+MOST_COMPONENTS = 12
+MOST_POINTS = 80
+ALSO = ("precision", "recall", "f1", "accuracy")
+ALSO_MANY = ("accuracy", "f1_macro")
+N_BARS = 12
+
+
+def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, Any]:
+    """What there is to say about a study, ready for JSON.
+
+    examples: how many mistakes of each kind to show with their records.
+    """
+    level = checked_level(level)
+    with study.reading() as fold:
+        estimate = estimate_fold(fold, None, level)
+        systems = fold.pool.schema.systems
+        return {
+            "study": study.path.name,
+            "status": asdict(study.status()),
+            "systems": list(systems),
+            "estimate": estimate_dict(estimate),
+            "also": _also(fold, estimate, level),
+            "convergence": convergence(study, level),
+            "curves": [pr_curve(fold, system, level) for system in systems],
+            "regions": regions(fold, level),
+            "confusion": [_confusion(fold, system, level) for system in systems],
+            "mistakes": _mistakes(study, fold, examples),
+            "weights": _weights(fold),
+            "settings": _settings(study),
+        }
+
+
+def estimate_dict(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as JSON, with the first of its components if there are many."""
+    return {
+        "measure": estimate.measure,
+        "level": estimate.level,
+        "labels": estimate.n_labels,
+        "draws": estimate.n_draws,
+        "n_components": len(estimate.components),
+        "components": _components(estimate),
+        "warnings": list(estimate.warnings),
+        "bounds": [float(end) for end in estimate.bounds],
+    }
+
+
+def convergence(study: Study, level: float) -> list[dict[str, Any]]:
+    """The estimate after each finished stage, as it stood then; of many stages some."""
+    wanted = _some(study.status().finished_stages)
+    fold, points, n_seen = study.new_fold(), [], 0
+    for entry in study.entries:
+        fold.apply(entry)
+        if fold.ledger.n_finished > n_seen:
+            n_seen = fold.ledger.n_finished
+            if n_seen in wanted:
+                estimate = estimate_fold(fold, None, level)
+                point = {"stage": n_seen, "labels": estimate.n_labels}
+                points.append({**point, "components": _components(estimate)})
+    return points
+
+
+def _some(n: int) -> set[int]:
+    """Stage numbers from 1 to n, at most MOST_POINTS of them, the last among them."""
+    return (
+        set(np.unique(np.linspace(1, n, min(n, MOST_POINTS)).astype(int)).tolist()) if n else set()
+    )
+
+
+def _components(estimate: Estimate) -> list[dict[str, Any]]:
+    rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
+    return [
+        {"name": name, "value": float(value), "low": float(low), "high": float(high)}
+        for name, value, (low, high) in list(rows)[:MOST_COMPONENTS]
+    ]
+
+
+def _also(fold: Fold, estimate: Estimate, level: float) -> list[dict[str, Any]]:
+    """Other measures that the same labels can estimate, and why some cannot be."""
+    names = ALSO if len(fold.pool.classes) == 2 else ALSO_MANY
+    found: list[dict[str, Any]] = []
+    for name in names:
+        if name in estimate.components or fold.ledger.n_finished == 0:
+            continue
+        try:
+            found += _components(estimate_fold(fold, name, level))
+        except HaystatError as error:
+            found.append({"name": name, "reason": str(error)})
+    return found
+
+
+def _confusion(fold: Fold, system: str, level: float) -> dict[str, Any]:
+    classes, size = [str(label) for label in fold.pool.classes], fold.pool.size
+    result: dict[str, Any] = {"system": system, "classes": classes, "cells": []}
+    if fold.ledger.n_finished == 0:
+        return {**result, "reason": "no stage is finished yet"}
+    try:
+        estimate = estimate_fold(fold, ConfusionMatrix(system=system), level)
+    except HaystatError as error:
+        return {**result, "reason": str(error)}
+    rows = zip(estimate.values * size, estimate.intervals * size, strict=True)
+    n = len(classes)
+    cells = [
+        {
+            "predicted": classes[code // n],
+            "actual": classes[code % n],
+            "count": float(np.clip(count, 0, size)),
+            "low": float(low),
+            "high": float(high),
+        }
+        for code, (count, (low, high)) in enumerate(rows)
+    ]
+    return {**result, "cells": cells}
+
+
+def _mistakes(study: Study, fold: Fold, n: int) -> list[dict[str, Any]]:
+    """Labelled items that the first system got wrong, those first that stand for most items."""
+    if n <= 0:
+        return []
+    draws, weight = draw_totals(fold)
+    told = [(i, answer) for i, answer in fold.answers.items() if answer.label is not None]
+    if not told:
+        return []
+    outputs = fold.pool.outputs(np.array([index for index, _ in told]))
+    predicted, score = outputs.predictions[:, 0], outputs.scores[:, 0]
+    found: dict[tuple[int, Any], list[dict[str, Any]]] = {}
+    n_draws = max(sum(draws.values()), 1)
+    for (index, answer), says, value in zip(told, predicted.tolist(), score.tolist(), strict=True):
+        if fold.pool.classes[says] == answer.label:
+            continue
+        found.setdefault((says, answer.label), []).append(
+            {
+                "item": answer.item,
+                "predicted": str(fold.pool.classes[says]),
+                "actual": str(answer.label),
+                "score": value,
+                "stands_for": weight.get(index, 0.0) / n_draws * fold.pool.size,
+                "record": fold.pool.record_of(index),
+            }
+        )
+    kinds = sorted(found, key=lambda kind: (-kind[0], str(kind[1])))
+    return [
+        mistake
+        for kind in kinds
+        for mistake in sorted(found[kind], key=lambda m: -float(m["stands_for"]))[:n]
+    ]
+
+
+def _weights(fold: Fold) -> dict[str, Any] | None:
+    """How the draws weigh, and how many there are of each weight."""
+    if fold.ledger.n_finished == 0:
+        return None
+    rows = fold.ledger.rows()
+    if len(rows.weight) == 0:
+        return None
+    total = rows.count * rows.weight
+    size = np.log10(np.maximum(rows.weight, 1e-12))
+    edges = np.linspace(np.floor(size.min()), np.ceil(size.max()) or 1, N_BARS + 1)
+    counts, edges = np.histogram(size, bins=edges, weights=rows.count)
+    return {
+        **weight_summary(rows),
+        "draws": rows.n_draws,
+        "labels": rows.n_labels,
+        "largest_share": float(total.max() / total.sum()) if total.sum() else 0.0,
+        "histogram": _bars(edges.tolist(), counts.tolist()),
+    }
+
+
+def _bars(edges: Sequence[float], counts: Sequence[float]) -> list[dict[str, float]]:
+    return [
+        {"from": 10 ** edges[i], "to": 10 ** edges[i + 1], "draws": counts[i]}
+        for i in range(len(counts))
+    ]
+
+
+def _settings(study: Study) -> dict[str, Any]:
+    """What somebody needs to get the same numbers again."""
+    made = study.settings
+    return {
+        "measure": made["measure"],
+        "design": made["design"],
+        "oracle": made["oracle"],
+        "seed": made["seed"],
+        "pool": made["pool"],
+        "sketch": made["sketch"],
+        "made_with": {"haystat": made["haystat"], "numpy": made["numpy"]},
+        "reported_with": {
+            "haystat": __version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        "verify": f"haystat verify {study.path.name}",
+    }

@@ -1,0 +1,318 @@
+"""Answers in plain files: CSV, JSON lines, Parquet and Feather, in and out.
+
+A file has a column `item` and a column `label`; `annotator` and `skipped` (a reason, or "yes") are
+optional. A row with neither a label nor a skip is a question that is still open, and is passed
+over: what `haystat ask` prints can be filled in and told as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haystat.errors import AnswerError, BadOption, ConflictingAnswer, FileError, UnknownName
+from haystat.files import read_columns
+from haystat.study.fold import Fold
+from haystat.study.study import Study
+
+COLUMNS = ("item", "label", "annotator", "skipped", "time", "draws", "weight")
+NEEDED, OPTIONAL = ("item", "label"), ("annotator", "skipped")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of the rows of a file."""
+
+    labels: int = 0
+    skips: int = 0
+    corrections: int = 0
+    known: int = 0
+    open: int = 0
+
+
+def take_rows(
+    study: Study, rows: Iterable[Row], annotator: str | None = None, *, correct: bool = False
+) -> Taken:
+    """Tell a study what some rows say: all of it, or nothing if a row is wrong.
+
+    annotator: for rows that name none. correct: take an answer that differs from the one known
+    as a correction, instead of refusing it.
+    """
+    with study.together(), study.reading() as fold:
+        readings = [_read_row(fold, number, row) for number, row in enumerate(rows, start=1)]
+        told = [reading for reading in readings if reading is not None]
+        plans = [_plan(fold, reading, correct) for reading in told]
+        _refuse_twice(told)
+        groups: dict[str | None, dict[Any, Any]] = {}
+        for reading, plan in zip(told, plans, strict=True):
+            who = reading.annotator or annotator
+            if plan == "labels":
+                groups.setdefault(who, {})[reading.item] = reading.label
+            elif plan == "skips":
+                study.skip(reading.item, reading.reason, who)
+            elif plan == "corrections":
+                study.correct(reading.item, reading.label, reading.reason, who)
+        for who, labels in groups.items():
+            study.tell(labels, who)
+    counts = {plan: plans.count(plan) for plan in ("labels", "skips", "corrections", "known")}
+    return Taken(**counts, open=len(readings) - len(told))
+
+
+def read_rows(path: str | Path) -> list[Row]:
+    """The rows of a file of answers."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        known = ", ".join(READERS)
+        raise FileError(f"{path} is of no known kind; give a file ending in {known}")
+    try:
+        return reader(path)
+    except UnicodeDecodeError:
+        raise FileError(f"{path} is not text in UTF-8") from None
+
+
+def answer_rows(study: Study) -> list[dict[str, Any]]:
+    """The newest answer about every item, with what its draws weigh.
+
+    draws counts how often the item was drawn in finished stages; weight is the sum of p / q over
+    these draws, so that sum(weight * loss) / sum(draws) estimates the mean loss.
+    """
+    with study.reading() as fold:
+        draws, weight = draw_totals(fold)
+        return [
+            {
+                "item": answer.item,
+                "label": answer.label,
+                "annotator": answer.who,
+                "skipped": (answer.reason or "yes") if answer.label is None else None,
+                "time": answer.time,
+                "draws": draws.get(index, 0),
+                "weight": weight.get(index, 0.0),
+            }
+            for index, answer in fold.answers.items()
+        ]
+
+
+def draw_totals(fold: Fold) -> tuple[dict[int, int], dict[int, float]]:
+    """Draws and summed weights of every item, by position, over the finished stages."""
+    draws: dict[int, int] = {}
+    weights: dict[int, float] = {}
+    for stage in fold.ledger.stages[: fold.ledger.n_finished]:
+        columns = (stage.item.tolist(), stage.count.tolist(), stage.weight.tolist())
+        for item, count, weight in zip(*columns, strict=True):
+            draws[item] = draws.get(item, 0) + count
+            weights[item] = weights.get(item, 0.0) + count * weight
+    return draws, weights
+
+
+def write_rows(rows: Sequence[Row], path: str | Path, columns: Sequence[str] = COLUMNS) -> None:
+    """Write a file of answers, whole or not at all."""
+    path = Path(path)
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise FileError(f"{path} is of no known kind; give a name ending in {', '.join(WRITERS)}")
+    draft = path.with_name(path.name + ".part")
+    try:
+        writer(rows, draft, columns)
+        draft.replace(path)
+    except ImportError as error:
+        raise FileError(f"{path} needs {error.name}: pip install 'haystat[frames]'") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_csv(lines: Iterable[str], name: str) -> list[Row]:
+    """Rows of a CSV text with a header."""
+    reader = csv.DictReader(lines)
+    _check_columns(name, reader.fieldnames or ())
+    return list(reader)
+
+
+def read_json_lines(lines: Iterable[str], name: str) -> list[Row]:
+    """Rows of a text with one JSON object a line."""
+    rows: list[Row] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise FileError(f"{name}, line {number} is not JSON: {error.msg}") from None
+        if not isinstance(row, dict):
+            raise FileError(f"{name}, line {number} is not an object")
+        _check_columns(name, row)
+        rows.append(row)
+    return rows
+
+
+def item_named(fold: Fold, given: Any) -> Any:
+    """The id of an item as people and files spell it: "17" may be the number 17."""
+    value = given.item() if isinstance(given, np.generic) else given
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, str) and value not in fold.index_of:
+        try:
+            number = int(value)
+        except ValueError:
+            return value
+        return number if number in fold.index_of else value
+    return value
+
+
+def label_named(fold: Fold, given: Any) -> Any:
+    """The label as people and files spell it: "1" may be the number 1."""
+    value = given.item() if isinstance(given, np.generic) else given
+    by_text = {str(label): label for label in fold.pool.classes}
+    if isinstance(value, str):
+        return by_text.get(value.strip(), value)
+    if isinstance(value, bool) and value not in fold.pool.classes:
+        return by_text.get(str(value).lower(), value)
+    return value
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A row that says something: a label, or None and a reason."""
+
+    item: Any
+    label: Any
+    annotator: str | None
+    reason: str
+
+
+def _read_row(fold: Fold, number: int, row: Row) -> _Reading | None:
+    label, skipped = row.get("label"), row.get("skipped")
+    if _is_missing(label) and _is_missing(skipped):
+        return None
+    item = item_named(fold, row.get("item"))
+    who = None if _is_missing(row.get("annotator")) else str(row.get("annotator"))
+    try:
+        fold.find(item)
+        if _is_missing(label):
+            return _Reading(item, None, who, str(skipped))
+        return _Reading(item, fold.checked_label(item, label_named(fold, label)), who, "")
+    except AnswerError as error:
+        raise type(error)(f"row {number}: {error}") from None
+
+
+def _plan(fold: Fold, reading: _Reading, correct: bool) -> str:
+    known = fold.answers.get(fold.find(reading.item))
+    if known is None:
+        return "skips" if reading.label is None else "labels"
+    if known.label == reading.label:
+        return "known"
+    if known.label is None:
+        return "labels"
+    if not correct:
+        raise ConflictingAnswer(
+            f"item {reading.item!r} was answered {known.label!r} and is now {reading.label!r}; "
+            "take it as a correction with --correct; nothing was recorded"
+        )
+    return "corrections"
+
+
+def _refuse_twice(readings: Sequence[_Reading]) -> None:
+    seen: dict[Any, Any] = {}
+    for reading in readings:
+        if seen.setdefault(reading.item, reading.label) != reading.label:
+            raise ConflictingAnswer(
+                f"item {reading.item!r} is both {seen[reading.item]!r} and {reading.label!r} in "
+                "one file; nothing was recorded"
+            )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and np.isnan(value))
+
+
+def _check_columns(name: str, present: Iterable[str]) -> None:
+    given = list(present)
+    for column in NEEDED:
+        if column not in given:
+            raise UnknownName(f"no column {column!r} in {name}; it has {', '.join(given)}")
+
+
+def _read_csv_file(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return read_csv(file, str(path))
+
+
+def _read_json_file(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8-sig") as file:
+        return read_json_lines(file, str(path))
+
+
+def _read_table(path: Path) -> list[Row]:
+    columns = read_columns(path, NEEDED, OPTIONAL)
+    values = [column.tolist() for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        print_csv(rows, columns, file)
+
+
+def print_csv(rows: Sequence[Row], columns: Sequence[str], file: Any = None) -> None:
+    """Rows as CSV, to a file or to standard output."""
+    target = file or sys.stdout
+    writer = csv.DictWriter(target, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _write_json_lines(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            line = {column: row.get(column) for column in columns}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _write_parquet(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
+    from pyarrow import parquet
+
+    parquet.write_table(_table(rows, columns), path)
+
+
+def _write_feather(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
+    from pyarrow import feather
+
+    feather.write_feather(_table(rows, columns), path)
+
+
+def _table(rows: Sequence[Row], columns: Sequence[str]) -> Any:
+    import pyarrow
+
+    try:
+        return pyarrow.table({name: [row.get(name) for row in rows] for name in columns})
+    except pyarrow.ArrowInvalid as error:
+        raise BadOption(f"the answers do not fit a table ({error}); write .jsonl instead") from None
+
+
+#: file ending -> what reads answers from it
+READERS: dict[str, Callable[[Path], list[Row]]] = {
+    ".csv": _read_csv_file,
+    ".jsonl": _read_json_file,
+    ".ndjson": _read_json_file,
+    ".parquet": _read_table,
+    ".feather": _read_table,
+}
+#: file ending -> what writes answers to it
+WRITERS: dict[str, Callable[[Sequence[Row], Path, Sequence[str]], None]] = {
+    ".csv": _write_csv,
+    ".jsonl": _write_json_lines,
+    ".ndjson": _write_json_lines,
+    ".parquet": _write_parquet,
+    ".feather": _write_feather,
+}

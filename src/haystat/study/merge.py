@@ -1,0 +1,126 @@
+"""Several studies of one pool, taken together.
+
+Each study's sum of w loss - R over its draws is a martingale with mean zero, whatever the design
+learnt on the way. If the studies draw independently of each other, the sum over all of them is one
+too, so their draws count together as if they were stages of one study. Independent they are only
+if both seeds differ: that of the draws, and that of the order of the items inside the cells, else
+the studies ask about the same items. The stratified design has an estimator of its own that
+counts on one systematic sample; two of them are not one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from haystat import measures
+from haystat.errors import ConflictingAnswer, StudyError
+from haystat.estimation.importance import estimate_importance
+from haystat.estimation.result import Estimate, checked_level, undefined_estimate
+from haystat.estimation.rows import Rows
+from haystat.measures.outputs import Outputs
+from haystat.study.estimate import nonresponse
+from haystat.study.fold import Fold
+from haystat.study.reuse import check_reuse
+from haystat.study.study import Study
+
+
+def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float = 0.95) -> Estimate:
+    """The measure from the finished stages of several studies of one pool."""
+    check_mergeable(studies)
+    level = checked_level(level)
+    folds = []
+    for study in studies:
+        with study.reading() as fold:
+            folds.append(fold)
+    first = folds[0]
+    target = first.measure
+    if measure is not None:
+        target = measures.resolve(measure).bind(first.pool.schema)
+        for fold in folds:
+            check_reuse(fold.pool, fold.ledger.problem, fold.ledger.design, target)
+    used = [fold for fold in folds if fold.ledger.n_labels]
+    if not used:
+        why = "no study has a finished stage with a label"
+        return undefined_estimate(target.name, target.components, target.bounds, level, why)
+    rows = [fold.ledger.rows() for fold in used]
+    outputs = [fold.pool.outputs(part.item) for fold, part in zip(used, rows, strict=True)]
+    estimate = estimate_importance(_joined(rows), target, _joined_outputs(outputs), level)
+    return _with_warnings(estimate, used, rows)
+
+
+def check_mergeable(studies: Sequence[Study]) -> None:
+    """Raise unless the draws of the studies can be taken together."""
+    if len(studies) < 2:
+        raise StudyError("give at least two studies to take together")
+    for one, other in combinations(studies, 2):
+        pair = f"{one.path} and {other.path}"
+        if one.pool.fingerprint != other.pool.fingerprint:
+            raise StudyError(f"{pair} are of different pools; only studies of one pool add up")
+        for what in ("measure", "design"):
+            mine, others = one.settings[what], other.settings[what]
+            if mine != others:
+                raise StudyError(
+                    f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
+                    "the same settings add up"
+                )
+        if one.design.estimator != "importance":
+            raise StudyError(
+                f"studies with design {one.design} cannot be taken together: its estimator counts "
+                "on one sample without repeats; use one study for everybody"
+            )
+        if one.pool.seed == other.pool.seed or one.seed == other.seed:
+            raise StudyError(
+                f"{pair} share a seed, so they ask about the same items and are not independent; "
+                "make studies with different seeds of the pool and of the draws (haystat new "
+                "--seed sets both)"
+            )
+        _check_agreement(one, other)
+
+
+def _check_agreement(one: Study, other: Study) -> None:
+    labels = {answer.item: answer.label for answer in one.answers}
+    for answer in other.answers:
+        known = labels.get(answer.item)
+        if None not in (known, answer.label) and known != answer.label:
+            raise ConflictingAnswer(
+                f"item {answer.item!r} is {known!r} in {one.path} and {answer.label!r} in "
+                f"{other.path}; correct one of them first"
+            )
+
+
+def _joined(rows: Sequence[Rows]) -> Rows:
+    """The stages of all studies as stages of one."""
+    starts = np.cumsum([0, *(int(part.stage.max()) + 1 for part in rows[:-1])])
+    return Rows(
+        np.concatenate([part.item for part in rows]),
+        np.concatenate([part.stage + start for part, start in zip(rows, starts, strict=True)]),
+        np.concatenate([part.label for part in rows]),
+        np.concatenate([part.count for part in rows]),
+        np.concatenate([part.weight for part in rows]),
+        np.concatenate([part.stratum for part in rows]),
+        np.concatenate([part.last_weight for part in rows]),
+    )
+
+
+def _joined_outputs(outputs: Sequence[Outputs]) -> Outputs:
+    names = outputs[0].columns
+    return Outputs(
+        np.concatenate([part.index for part in outputs]),
+        np.concatenate([part.scores for part in outputs]),
+        np.concatenate([part.predictions for part in outputs]),
+        {name: np.concatenate([part.columns[name] for part in outputs]) for name in names},
+    )
+
+
+def _with_warnings(estimate: Estimate, folds: Sequence[Fold], rows: Sequence[Rows]) -> Estimate:
+    n_skipped = sum(len(fold.skipped) for fold in folds)
+    if n_skipped == 0:
+        return estimate
+    draws = [part.n_draws for part in rows]
+    share = float(np.average([fold.ledger.unanswered_share() for fold in folds], weights=draws))
+    return replace(estimate, warnings=(*estimate.warnings, nonresponse(n_skipped, share)))

@@ -1,0 +1,101 @@
+"""Where the pool of a study lies, and how to read it again when a cell runs out of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.errors import BadOption
+from haystat.files import read_columns, read_rows
+from haystat.measures.outputs import IntArray
+from haystat.pool.checks import checked_columns
+from haystat.pool.memory import Pool
+from haystat.study.sketch import Records, no_records
+
+
+@dataclass(frozen=True)
+class PoolFile:
+    """A pool in a file, and what its columns hold. Give it to Study.create in place of a pool.
+
+    score, prediction: one column for each system. columns: facts about sub-populations. show:
+    what the person who labels gets to see. options: those of hs.Pool.
+    """
+
+    path: str
+    score: tuple[str, ...]
+    id: str | None = None
+    prediction: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    show: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.score:
+            raise BadOption("name the column that holds the score: --score, or score=(…,)")
+        if self.prediction and len(self.prediction) != len(self.score):
+            raise BadOption(
+                f"{len(self.prediction)} prediction columns for {len(self.score)} score columns; "
+                "give one for each, in the same order"
+            )
+
+    def read(self) -> tuple[Pool, Records]:
+        """The pool, and the columns to show."""
+        names = [*self.score, *self.prediction, *self.columns]
+        table = read_columns(Path(self.path), [*names, *([self.id] if self.id else [])])
+        predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
+        pool = Pool(
+            {name: table[name] for name in self.score},
+            predictions or None,
+            ids=table[self.id] if self.id else None,
+            columns={name: table[name] for name in self.columns},
+            **self.options,
+        )
+        return pool, self._records if self.show else no_records
+
+    def _records(self, index: IntArray) -> dict[str, Any]:
+        shown = read_rows(Path(self.path), self.show, index)
+        return {name: _listed(shown[name]) for name in self.show}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return asdict(replace(self, path=str(Path(self.path).absolute())))
+
+    @classmethod
+    def recorded(cls, given: Mapping[str, Any] | None, study: Path) -> PoolFile | None:
+        """What `as_dict` wrote; a file that has moved is looked for beside the study."""
+        if given is None:
+            return None
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in given.items()
+        }
+        path = Path(fields["path"])
+        beside = study.absolute().parent / path.name
+        moved = beside.exists() and not path.exists()
+        return cls(**{**fields, "path": str(beside if moved else path)})
+
+
+def records_from(show: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Records:
+    """Columns to show, each as long as the pool."""
+    columns = {name: np.asarray(values) for name, values in show.items()}
+    if not columns:
+        return no_records
+
+    def records(index: IntArray) -> dict[str, Any]:
+        return {name: _listed(values[index]) for name, values in columns.items()}
+
+    return records
+
+
+def checked_show(show: Mapping[str, Any] | None, size: int) -> Records:
+    """Columns to show that a user gives; raises when their length is not the pool's."""
+    return records_from(checked_columns(show, size))
+
+
+def _listed(values: NDArray[Any]) -> list[Any]:
+    # numpy gives times of nanoseconds as bare integers.
+    return list((values.astype(str) if values.dtype.kind in "mM" else values).tolist())

@@ -1,0 +1,269 @@
+"""The study file: one SQLite database, safe under several processes and sudden death.
+
+WAL mode lets readers read while one process writes. Every write is one BEGIN IMMEDIATE
+transaction: it holds the only write lock from before it looks until it has committed, so what it
+decides on is still true when it is written. synchronous=FULL makes a commit wait for the disk: an
+answer that was acknowledged survives a power failure, not only the death of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from haystat.errors import StudyError
+
+APPLICATION_ID = 0x68617973  # "hays"
+MAGIC = b"SQLite format 3\x00"
+BUSY_SECONDS = 30.0
+
+#: MIGRATIONS[v] takes a file of version v to v + 1
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE journal (
+        seq INTEGER PRIMARY KEY,
+        time TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        who TEXT,
+        payload TEXT NOT NULL,
+        hash TEXT NOT NULL
+    );
+    CREATE TRIGGER journal_keeps_entries BEFORE UPDATE ON journal
+        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+    CREATE TRIGGER journal_loses_nothing BEFORE DELETE ON journal
+        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+    CREATE TABLE sketch (name TEXT PRIMARY KEY, content BLOB NOT NULL);
+    CREATE TABLE candidates (
+        cell INTEGER NOT NULL,
+        first INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (cell, first)
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+class Store:
+    """An open study file. `read` and `write` give a connection for one transaction."""
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        _check_header(self.path)
+        with clear_errors(self.path):
+            self._connection, self.read_only = _connect(self.path, read_only)
+            self._process = os.getpid()
+            try:
+                self._migrate()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    @classmethod
+    @contextmanager
+    def create(cls, path: str | Path) -> Iterator[sqlite3.Connection]:
+        """A transaction that fills a new study file; the file appears whole or not at all."""
+        path = Path(path)
+        if path.exists():
+            raise StudyError(f"{path} exists already; open it, or choose another name")
+        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            with clear_errors(path):
+                with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+                    connection.execute("PRAGMA journal_mode = MEMORY")
+                    connection.execute("BEGIN IMMEDIATE")
+                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    _apply_migrations(connection, 0)
+                    yield connection
+                    connection.execute("COMMIT")
+                    connection.execute("PRAGMA journal_mode = WAL")
+                _publish(draft, path)
+        finally:
+            for suffix in ("", "-wal", "-shm"):
+                draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view of the file."""
+        yield from self._transaction("BEGIN")
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """The only writer until the block ends; all of it is kept, or nothing."""
+        if self.read_only:
+            raise _read_only(self.path)
+        yield from self._transaction("BEGIN IMMEDIATE")
+
+    def copy_to(self, path: str | Path) -> None:
+        """A whole copy of the file as it is now, while others may write."""
+        target = Path(path)
+        if target.exists():
+            raise StudyError(f"{target} exists already; choose another name")
+        with clear_errors(target):
+            self.connection().execute("VACUUM INTO ?", (str(target),))
+            with closing(sqlite3.connect(target)) as copy:
+                copy.execute("PRAGMA journal_mode = WAL")
+
+    def close(self) -> None:
+        """Close the file; the last one to close leaves a single file behind."""
+        self._connection.close()
+
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with clear_errors(self.path):
+            connection = self.connection()
+            connection.execute(begin)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # SQLite rolls back by itself when a disk is full
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                raise
+
+    def connection(self) -> sqlite3.Connection:
+        """The connection of this process: one that came through a fork must not be used.
+
+        For a single read; several that must agree go into `read`.
+        """
+        if self._process != os.getpid():
+            self._connection, self.read_only = _connect(self.path, self.read_only)
+            self._process = os.getpid()
+        return self._connection
+
+    def _migrate(self) -> None:
+        version = _version(self._connection)
+        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION_ID:
+            raise StudyError(f"{self.path} is a database, but not a haystat study")
+        if version > len(MIGRATIONS):
+            raise StudyError(
+                f"{self.path} was made by a newer haystat: its format is {version}, this one "
+                f"reads up to {len(MIGRATIONS)}; pip install -U haystat"
+            )
+        if version == len(MIGRATIONS):
+            return
+        with self.write() as connection:
+            _apply_migrations(connection, _version(connection))
+
+
+@contextmanager
+def clear_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite says into one line that tells what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        raise _explained(path, name, str(error)) from error
+
+
+def _explained(path: Path, name: str, text: str) -> StudyError:
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+        return StudyError(
+            f"{path} cannot be written: the disk is full or failing ({text}); nothing of this "
+            "call was recorded, what was recorded before is intact"
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
+        return _read_only(path)
+    if name.startswith("SQLITE_CANTOPEN"):
+        return StudyError(f"{path} cannot be opened or written: check the folder and its rights")
+    if name.startswith("SQLITE_BUSY"):
+        return StudyError(
+            f"{path} has been locked by another process for {BUSY_SECONDS:.0f} s; try again"
+        )
+    if name.startswith("SQLITE_NOTADB"):
+        return StudyError(f"{path} is not a haystat study")
+    return StudyError(f"{path} is damaged ({text}); run haystat verify, or use a copy")
+
+
+def _read_only(path: Path) -> StudyError:
+    return StudyError(f"{path} is read-only; copy it to a place where you can write")
+
+
+def _check_header(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(f"no study {path}; make one with haystat new, or Study.create")
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise StudyError(f"{path} is not a haystat study")
+
+
+def _connect(path: Path, read_only: bool) -> tuple[sqlite3.Connection, bool]:
+    """A connection, and whether it can only read."""
+    if not read_only and os.access(path, os.W_OK):
+        try:
+            return _opened(path, "mode=rw"), False
+        except sqlite3.OperationalError as error:
+            name = getattr(error, "sqlite_errorname", "") or ""
+            if not name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+                raise
+    try:
+        return _opened(path, "mode=ro"), True
+    except sqlite3.OperationalError:
+        # Where no file can be made beside it, a study that was closed can be read as it is.
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and log.stat().st_size > 0:
+            raise
+        return _opened(path, "immutable=1"), True
+
+
+def _opened(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?{mode}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if mode == "mode=rw":
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _apply_migrations(connection: sqlite3.Connection, version: int) -> None:
+    for script in MIGRATIONS[version:]:
+        for statement in _statements(script):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script; `executescript` would commit what is open."""
+    statement = ""
+    for part in script.split(";"):
+        statement += part + ";"
+        if sqlite3.complete_statement(statement):
+            if statement.strip(" \n;"):
+                yield statement
+            statement = ""
+
+
+def _publish(draft: Path, path: Path) -> None:
+    """Give the finished file its name, unless somebody took the name in the meantime."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise StudyError(f"{path} exists already; open it, or choose another name") from None
+    except OSError:  # a file system without links
+        draft.rename(path)
+    with suppress(OSError):  # not every system can wait for a folder
+        folder = os.open(path.absolute().parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,80 @@
+"""The pool itself, for the day when the study file runs out of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from haystat.errors import StudyError
+from haystat.measures.base import Measure
+from haystat.pool.base import AnyPool
+from haystat.study.draft import Draft
+from haystat.study.sketch import (
+    CHUNK,
+    CellDry,
+    Records,
+    SketchPool,
+    chunk_digest,
+    write_chunks,
+)
+from haystat.study.source import PoolFile, checked_show
+
+
+class Supply:
+    """Further items of a cell, from the pool or the file that the study was made from."""
+
+    def __init__(
+        self,
+        path: Path,
+        sketch: SketchPool,
+        source: AnyPool | PoolFile | None,
+        show: Mapping[str, Any] | None,
+    ) -> None:
+        self._path = path
+        self._sketch = sketch
+        self._source = source
+        self._whole: tuple[AnyPool, Records] | None = None
+        if source is not None and not isinstance(source, PoolFile):
+            self._whole = self._checked(source), checked_show(show, source.size)
+
+    def refill(self, draft: Draft, measure: Measure, dry: CellDry) -> None:
+        """Fetch as many candidates of a cell as there are already, and at least a chunk."""
+        pool, records = self._pool(dry)
+        cells = pool.cells(measure)
+        order = pool.candidates(cells)
+        stop = min(int(cells.size[dry.cell]), dry.n_kept + max(CHUNK, dry.n_kept))
+        run = [order.take(dry.cell, rank) for rank in range(dry.n_kept, stop)]
+        write_chunks(draft.connection, pool, records, {dry.cell: dry.n_kept}, [run])
+        firsts = range(dry.n_kept, stop, CHUNK)
+        chunks = [[first, chunk_digest(draft.connection, dry.cell, first)] for first in firsts]
+        draft.note_refill(dry.cell, dry.n_kept)
+        draft.add("candidates", {"cell": dry.cell, "chunks": chunks})
+
+    def _pool(self, dry: CellDry) -> tuple[AnyPool, Records]:
+        if self._whole is not None:
+            return self._whole
+        if not isinstance(self._source, PoolFile):
+            raise StudyError(
+                f"{self._path} has no further items of cell {dry.cell} ({dry.n_kept} were kept); "
+                "open it with the pool: Study.open(path, pool=pool)"
+            )
+        try:
+            pool, records = self._source.read()
+        except FileNotFoundError as error:
+            raise StudyError(
+                f"{self._path} needs more items from its pool, but there is {error}; put the file "
+                "back, or beside the study"
+            ) from None
+        self._whole = self._checked(pool), records
+        return self._whole
+
+    def _checked(self, pool: AnyPool) -> AnyPool:
+        """Raise unless this is the pool that the study was made from."""
+        same = pool.fingerprint == self._sketch.fingerprint and pool.seed == self._sketch.seed
+        if not same:
+            raise StudyError(
+                f"the pool is not the one that {self._path} was made from: its items, scores, "
+                "strata or seed differ; find the pool as it was, or start a new study"
+            )
+        return pool

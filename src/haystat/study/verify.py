@@ -1,0 +1,208 @@
+"""Audit of a study: the hash chain, the sketch, and every draw and weight worked out again.
+
+The chain tells whether an entry was changed after others followed it. It cannot tell whether all
+of it was written anew; for that, write down the newest hash (`haystat status`) and compare. The
+replay does not trust the chain: it draws every stage again from the seed and what was known.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haystat.designs.base import Design
+from haystat.errors import HaystatError, StudyError
+from haystat.estimation.result import Estimate
+from haystat.study import journal
+from haystat.study.estimate import estimate_fold
+from haystat.study.fold import Fold
+from haystat.study.journal import Entry
+from haystat.study.sketch import CellDry, chunk_digest, sketch_digest
+from haystat.study.store import Store
+from haystat.study.study import Study
+
+RELATIVE = 1e-9  # by which a weight may differ on another machine
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, and in which entry of the journal, if in one."""
+
+    entry: int | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text if self.entry is None else f"entry {self.entry}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of an audit: nothing found means that all of it was worked out again."""
+
+    n_entries: int
+    n_stages: int
+    n_labels: int
+    head: str
+    findings: tuple[Finding, ...]
+    estimate: Estimate | None
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+
+def verify(path: str | Path, *, measure: Any = None, design: Design | None = None) -> Verdict:
+    """Audit a study file; one that is no study is an error, a damaged one is a finding.
+
+    measure, design: as for Study.open, if they were objects of your own.
+    """
+    store = Store(path)
+    try:
+        connection = store.connection()
+        findings = [*_file_findings(connection)]
+        entries, broken = _read_entries(connection)
+        findings += broken
+        findings += _chain_findings(entries)
+        findings += _guarded(None, partial(_sketch_findings, connection, entries))
+    finally:
+        store.close()
+    head = entries[-1].hash if entries else ""
+    if findings:
+        return Verdict(len(entries), 0, 0, head, tuple(findings), None)
+    return _replayed(path, entries, measure, design)
+
+
+def _replayed(path: str | Path, entries: list[Entry], measure: Any, design: Any) -> Verdict:
+    findings: list[Finding] = []
+    head = entries[-1].hash if entries else ""
+    try:
+        study = Study.open(path, measure=measure, design=design)
+    except HaystatError as error:
+        return Verdict(len(entries), 0, 0, head, (Finding(None, str(error)),), None)
+    with study:
+        fold = study.new_fold()
+        for entry in entries:
+            findings += _guarded(entry.seq, partial(_applied, fold, entry))
+            if findings:
+                break
+        estimate = None if findings else estimate_fold(fold, None, 0.95)
+        n_stages, n_labels = len(fold.ledger.stages), fold.ledger.n_labels
+        return Verdict(len(entries), n_stages, n_labels, head, tuple(findings), estimate)
+
+
+def _applied(fold: Fold, entry: Entry) -> Iterator[Finding]:
+    """Check an entry against the state so far, then take it into account."""
+    yield from _entry_findings(fold, entry)
+    fold.apply(entry)
+
+
+def _guarded(seq: int | None, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """The findings of a check; that it cannot be carried out is one too."""
+    try:
+        return list(check())
+    except CellDry as dry:
+        return [Finding(seq, f"candidates of cell {dry.cell} are missing")]
+    except HaystatError as error:
+        return [Finding(seq, str(error))]
+    except (sqlite3.Error, KeyError, IndexError, TypeError, ValueError) as error:
+        return [Finding(seq, f"cannot be read: {error!r}")]
+
+
+def _file_findings(connection: sqlite3.Connection) -> Iterator[Finding]:
+    """What SQLite itself says about the file."""
+    try:
+        for (text,) in connection.execute("PRAGMA integrity_check(5)").fetchall():
+            if text != "ok":
+                yield Finding(None, f"the file is damaged: {text.splitlines()[-1]}")
+    except sqlite3.Error as error:
+        yield Finding(None, f"the file is damaged: {error}")
+
+
+def _read_entries(connection: sqlite3.Connection) -> tuple[list[Entry], list[Finding]]:
+    """Every entry that can be read, and those that cannot."""
+    entries: list[Entry] = []
+    findings: list[Finding] = []
+    try:
+        numbers = [seq for (seq,) in connection.execute("SELECT seq FROM journal ORDER BY seq")]
+    except sqlite3.Error as error:
+        return [], [Finding(None, f"the journal cannot be read: {error}")]
+    for seq in numbers:
+        try:
+            entries += journal.entries(connection, seq - 1, seq)
+        except sqlite3.Error as error:
+            findings.append(Finding(seq, f"cannot be read: {error}"))
+    return entries, findings
+
+
+def _chain_findings(entries: list[Entry]) -> Iterator[Finding]:
+    """Entries that are missing or were changed; each is judged by what stands before it."""
+    last = None
+    if not entries or entries[0].kind != "created":
+        yield Finding(None, "the journal has no beginning")
+    for entry in entries:
+        try:
+            journal.check_link(last, entry)
+        except StudyError as error:
+            yield Finding(entry.seq, str(error))
+        last = entry
+
+
+def _sketch_findings(connection: sqlite3.Connection, entries: list[Entry]) -> Iterator[Finding]:
+    later: set[tuple[int, int]] = set()
+    for entry in entries:
+        if entry.kind != "candidates":
+            continue
+        for first, digest in entry.data["chunks"]:
+            cell = entry.data["cell"]
+            later.add((cell, first))
+            if chunk_digest(connection, cell, first) != digest:
+                yield Finding(entry.seq, f"the candidates of cell {cell} were changed")
+    if entries and sketch_digest(connection, later) != entries[0].data["sketch"]:
+        yield Finding(None, "the pool's sketch was changed after the study began")
+
+
+def _entry_findings(fold: Fold, entry: Entry) -> Iterator[Finding]:
+    """What an entry says against what the entries before it allow."""
+    data = entry.data
+    if entry.kind == "stage":
+        yield from _stage_findings(fold, entry)
+    elif entry.kind == "lease":
+        now = journal.moment(entry.time)
+        for item in data["items"]:
+            index = fold.find(item)
+            held = not fold.is_free(index, now)
+            if held and (entry.who is None or fold.leases[index].who != entry.who):
+                yield Finding(entry.seq, f"item {item!r} was handed out while somebody held it")
+            if index in fold.answers:
+                yield Finding(entry.seq, f"item {item!r} was handed out after its answer")
+    elif entry.kind == "answer":
+        for item, label in data["labels"]:
+            known = fold.answers.get(fold.find(item))
+            if known is not None and known.label not in (None, label):
+                yield Finding(entry.seq, f"item {item!r} had another answer already")
+    elif entry.kind == "correction":
+        known = fold.answers.get(fold.find(data["item"]))
+        if known is None or known.label != data["was"]:
+            yield Finding(entry.seq, f"item {data['item']!r} had no such answer to correct")
+
+
+def _stage_findings(fold: Fold, entry: Entry) -> Iterator[Finding]:
+    """Draw the stage again."""
+    data = entry.data
+    again = fold.stage_data(fold.ledger.draw(data["labels"]), data["labels"])
+    for part in ("new", "again"):
+        given, found = data[part], again[part]
+        if [row[:-1] for row in given] != [row[:-1] for row in found]:
+            yield Finding(entry.seq, "the draws are not those of the seed and the answers so far")
+            return
+        weight, right = (np.array([row[-1] for row in rows]) for rows in (given, found))
+        wrong = np.flatnonzero(~np.isclose(weight, right, rtol=RELATIVE, atol=0))
+        if len(wrong):
+            yield Finding(entry.seq, f"the weight of item {given[wrong[0]][0]!r} is wrong")
+            return

@@ -1,0 +1,221 @@
+"""What a report says, and what it must never do."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from haystat import measures
+from haystat.cli import main
+from haystat.report import FORMATS, collect
+
+VOID = {"meta", "br"}
+NASTY = '<script>alert("x")</script>'
+
+
+class Checked(HTMLParser):
+    """Collects tags and texts, and fails where tags do not match."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.open, self.texts = [], [], []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+KINDS = {
+    "f1": {},
+    "several measures": {"measure": ["precision", "recall"]},
+    "no label": {"labels": 0},
+    "passive": {"design": "passive"},
+    "stratified": {"design": "stratified", "measure": "accuracy"},
+    "two systems": {"systems": ["a", NASTY]},
+    "a curve": {"measure": measures.PRCurve(n_thresholds=16)},
+    "precision alone": {"measure": "precision"},
+    "three classes": {"classes": ("x", "y", NASTY), "measure": "f1_macro"},
+    "class names": {"classes": ("no", NASTY)},
+}
+
+
+@pytest.fixture(params=KINDS)
+def study(request, make):
+    return make(**KINDS[request.param])[0]
+
+
+def test_the_page_is_whole_and_needs_nothing_else(study):
+    page = FORMATS["html"](collect(study))
+    found = Checked(page)
+    assert {"html", "main", "svg", "table"} <= {tag for tag, _ in found.tags}
+    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in found.tags}
+    addresses = [
+        value
+        for _, attrs in found.tags
+        for name, value in attrs.items()
+        if name in ("src", "href", "action") or (name or "").startswith("on")
+    ]
+    assert addresses == []
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_no_number_is_missing_in_words(study):
+    page = " ".join(Checked(FORMATS["html"](collect(study))).texts)
+    assert not re.search(r"\b(nan|inf|None)\b", page)
+
+
+def test_texts_of_the_user_stay_texts(study):
+    report = collect(study)
+    assert NASTY not in FORMATS["html"](report)
+    assert "<script" not in FORMATS["html"](report)
+    assert "<script" not in FORMATS["md"](report)
+
+
+def test_every_format_can_be_written(study):
+    report = collect(study)
+    assert FORMATS["md"](report).startswith("# ")
+    assert json.loads(FORMATS["json"](report))["status"]["size"] == 3000
+
+
+def test_the_same_study_gives_the_same_report(study):
+    assert FORMATS["html"](collect(study)) == FORMATS["html"](collect(study))
+
+
+def test_a_report_does_not_change_the_study(study):
+    entries = study.entries
+    collect(study)
+    assert study.entries == entries
+
+
+def test_the_estimate_is_the_one_of_the_study(make):
+    study, _ = make()
+    report = collect(study, level=0.9)
+    (component,) = report["estimate"]["components"]
+    estimate = study.estimate(level=0.9)
+    assert (component["value"], (component["low"], component["high"])) == (
+        estimate.value,
+        estimate.interval,
+    )
+    assert f"{estimate.value:.1%}" in FORMATS["html"](report)
+
+
+def test_convergence_ends_at_the_estimate(make):
+    study, _ = make()
+    report = collect(study)
+    assert [point["labels"] for point in report["convergence"]] == [40, 80, 120]
+    assert report["convergence"][-1]["components"] == report["estimate"]["components"]
+
+
+def test_the_confusion_matrix_holds_the_truth_and_the_f1(make):
+    study, label = make(labels=400)
+    with study.reading() as fold:
+        index, _ = fold.pool.items.load_all()
+        predicted = fold.pool.outputs(np.sort(index)).predictions[:, 0]
+    assert len(predicted) == len(label)
+    (matrix,) = collect(study)["confusion"]
+    count = {(cell["predicted"], cell["actual"]): cell["count"] for cell in matrix["cells"]}
+    assert sum(count.values()) == pytest.approx(3000)
+    for cell in matrix["cells"]:
+        truth = np.sum((predicted == int(cell["predicted"])) & (label == int(cell["actual"])))
+        width = cell["high"] - cell["low"]
+        assert cell["low"] - width / 2 <= truth <= cell["high"] + width / 2
+    hit = count["1", "1"]
+    f1 = 2 * hit / (2 * hit + count["1", "0"] + count["0", "1"])
+    assert f1 == pytest.approx(study.estimate().value)
+
+
+def test_a_curve_without_support_begins_at_the_operating_point(make):
+    study, _ = make()
+    (curve,) = collect(study)["curves"]
+    assert curve["from"] == pytest.approx(0.5, abs=0.01)
+    assert min(point["threshold"] for point in curve["points"]) >= curve["from"]
+    first = curve["points"][0]
+    assert first["precision"] == pytest.approx(study.estimate("precision").value, abs=0.05)
+
+
+def test_a_passive_design_supports_the_whole_curve(make):
+    study, _ = make(design="passive")
+    (curve,) = collect(study)["curves"]
+    assert curve["from"] is None
+    assert curve["points"][0]["recall"] == pytest.approx(1.0)
+
+
+def test_labels_that_cannot_speak_say_so(make):
+    study, _ = make(measure="precision")
+    report = collect(study)
+    page = FORMATS["html"](report)
+    assert [entry["name"] for entry in report["also"] if "reason" in entry] != []
+    assert "do not support" in page
+
+
+def test_regions_add_up_to_the_pool_and_the_labels(make):
+    study, _ = make()
+    report = collect(study)
+    assert sum(region["items"] for region in report["regions"]) == 3000
+    assert sum(region["labelled"] for region in report["regions"]) == 120
+    found = [answer for answer in study.answers if answer.label == 1]
+    assert sum(region["positives"] for region in report["regions"]) == len(found)
+    ends = [(region["from"], region["to"]) for region in report["regions"]]
+    assert ends == sorted(ends)
+
+
+def test_mistakes_are_mistakes_and_can_be_left_out(make):
+    study, label = make()
+    mistakes = collect(study, examples=2)["mistakes"]
+    assert 1 <= len(mistakes) <= 4
+    for mistake in mistakes:
+        assert mistake["predicted"] != mistake["actual"] == str(label[mistake["item"]])
+    page = FORMATS["html"](collect(study, examples=0))
+    assert "b &amp; c" not in page
+
+
+def run(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["haystat", "report", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, *capsys.readouterr()
+
+
+def test_the_command_writes_by_the_ending(make, tmp_path, monkeypatch, capsys):
+    study, _ = make()
+    for name, start in (("r.html", "<!doctype"), ("r.md", "# "), ("r.json", "{")):
+        assert run(monkeypatch, capsys, study.path, "-o", tmp_path / name)[0] == 0
+        assert (tmp_path / name).read_text().startswith(start)
+    code, out, _ = run(monkeypatch, capsys, study.path, "--format", "json")
+    assert code == 0
+    assert json.loads(out)["estimate"]["labels"] == 120
+
+
+def test_wrong_input_is_one_line_and_exit_2(make, tmp_path, monkeypatch, capsys):
+    study, _ = make(labels=0)
+    for arguments, said in (
+        ((tmp_path / "none.haystat", "-o", tmp_path / "r.html"), "no study"),
+        ((study.path, "-o", tmp_path / "r.docx"), "end it in"),
+        ((study.path, "--level", 2), "level"),
+        ((study.path, "--examples", -1), "--examples"),
+        ((study.path, "-o", tmp_path / "no" / "r.html"), "r.html"),
+    ):
+        code, _, error = run(monkeypatch, capsys, *arguments)
+        assert code == 2
+        assert said in error
+        assert error.count("\n") == 1

@@ -1,0 +1,27 @@
+"""The examples on the pages about what goes beyond classes and one system."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = ("stochastic", "regression", "features", "several")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_of_a_page_run_one_after_the_other(page):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {"__name__": "docs"}
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert examples
+    for code in examples:
+        exec(compile(code, f"docs/{page}.md", "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_in_the_navigation_and_has_its_figures(page):
+    assert f"{page}.md" in (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "BENCH_" not in (DOCS / f"{page}.md").read_text(encoding="utf-8")
