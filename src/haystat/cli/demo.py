@@ -33,7 +33,7 @@ class Run:
 def demo(
     labels: int = typer.Option(1000, help="How many questions to ask."),
     picture: Path = typer.Option(Path("haystat-demo.png"), help="Where to save the picture."),
-    seed: int = typer.Option(0, help="Seed of the records and of the draws."),
+    seed: int = typer.Option(3, help="Seed of the records and of the draws."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Evaluate a record matcher on a million generated pairs, and compare with the truth.
@@ -131,7 +131,8 @@ def _save_picture(runs: list[Run], truth: np.ndarray, path: Path) -> None:
             ends = np.array([estimate.intervals[index] for estimate in run.estimates])
             values = [estimate.values[index] for estimate in run.estimates]
             axis.fill_between(n_labels, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, lw=0)
-            axis.plot(n_labels, values, color=colour, label=run.design)
+            known = "" if np.isfinite(values).any() else " (undefined)"
+            axis.plot(n_labels, values, color=colour, label=run.design + known)
         axis.axhline(truth[index], color="black", ls="--", lw=1, label="truth")
         axis.set(title=name, xlabel="labels", ylim=(0, 1))
     axes[0].set_ylabel("estimate and 95% interval")
