@@ -13,7 +13,7 @@ demo: .venv/.stamp-demo
 	$(BIN)/haystat demo
 
 test: lint
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
 lint: .venv/.stamp-dev
 	$(BIN)/ruff check .

@@ -139,9 +139,3 @@ def test_bench_reads_chances_and_numbers(noisy, numbers, haystat, tmp_path):
     assert done.returncode == 0, done.stderr
     rows = {row["design"]: row for row in json.loads(done.stdout)}
     assert rows["adaptive"]["truth"] == pytest.approx(np.sqrt(np.mean((label - predicted) ** 2)))
-    done = haystat(
-        "bench", tmp_path / "numbers.parquet", "--label", "y", "--score", "f",
-        "--classes", "numbers", "--measure", "f1", *common,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "labels of the pool are numbers" in done.stderr

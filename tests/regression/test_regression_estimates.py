@@ -132,19 +132,6 @@ def test_no_item_falls_below_half_its_prior_probability():
     assert proposal.atoms.min() >= 0.5 / 400
 
 
-def test_adaptive_is_not_much_worse_than_passive_where_nothing_tells_errors_apart(numbers):
-    """No deviations, and large errors anywhere: there is nothing to learn but noise."""
-    truth, square = numbers.truth("mae"), {"passive": [], "adaptive": []}
-    for repeat in range(60):
-        pool = hs.Pool(numbers.predicted, classes=None, strata=32, seed=repeat)
-        for design, errors in square.items():
-            ev = hs.Evaluation(pool, "mae", design, random_state=repeat)
-            estimate = ev.run(numbers.oracle, budget=300, batch_size=50)
-            errors.append((estimate.value - truth) ** 2)
-    # The defensive half bounds the second moment of the weighted losses by twice the prior's.
-    assert np.mean(square["adaptive"]) < 2 * np.mean(square["passive"])
-
-
 def test_differences_and_groups_of_regression_measures(numbers):
     rng = np.random.default_rng(1)
     other = numbers.label + rng.normal(0, 3, len(numbers.label))
