@@ -147,12 +147,25 @@ BAD = {
 }  # fmt: skip
 
 
+def assert_one_clear_line(status, messages):
+    assert status == 2, messages
+    assert messages.count("\n") == 1
+    assert messages.startswith("error: ")
+
+
 @pytest.mark.parametrize("case", BAD)
-def test_wrong_input_is_one_clear_line(haystat, files, frame, tmp_path, case):
+def test_wrong_input_is_one_clear_line(files, frame, tmp_path, case, monkeypatch, capsys):
+    arguments = ["bench", *BAD[case](files, frame, tmp_path)]
+    monkeypatch.setattr("sys.argv", ["haystat", *map(str, arguments)])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert_one_clear_line(leaving.value.code, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("case", ["truncated parquet", "budget too large", "unknown design"])
+def test_a_process_leaves_with_status_2_and_no_traceback(haystat, files, frame, tmp_path, case):
     done = haystat("bench", *BAD[case](files, frame, tmp_path))
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("error: ")
+    assert_one_clear_line(done.returncode, done.stderr)
 
 
 def test_only_the_named_columns_are_read(files):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import typer
 from rich.console import Console
 
@@ -152,7 +151,7 @@ def label_keys(classes: tuple[Any, ...]) -> dict[str, Any]:
 def _keys() -> Callable[[], str]:
     """Keys as they are pressed; from a pipe, the first letter of each line, then quit."""
     if sys.stdin.isatty():
-        return lambda: click.getchar().lower()
+        return lambda: typer.getchar().lower()
     lines = _lines()
     return lambda: next(lines, QUIT)
 
