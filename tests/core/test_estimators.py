@@ -9,6 +9,7 @@ import haystat as hs
 from haystat.errors import BadOption
 from haystat.estimation.census import census
 from haystat.estimation.importance import draw_shares, estimate_importance
+from haystat.estimation.result import without_width
 from haystat.estimation.rows import Rows
 from haystat.estimation.stratified import collapse, estimate_stratified, stratified_terms
 
@@ -249,3 +250,8 @@ def test_census_needs_no_label_of_items_without_a_loss(pool):
     item = np.flatnonzero(pool.outputs(np.arange(SIZE)).predictions[:, 0])
     estimate = census(bound, pool.outputs(item), label[item], 0.95, size=SIZE)
     assert estimate.value == pytest.approx(label[item].mean())
+
+
+def test_terms_left_by_rounding_count_as_no_width():
+    assert without_width(np.array([[0.0], [2e-17]]))
+    assert not without_width(np.array([[0.0], [1e-6]]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from haystat.errors import BadOption
 from haystat.estimation.diagnostics import weight_summary
-from haystat.estimation.result import Estimate
+from haystat.estimation.result import Estimate, without_width
 from haystat.estimation.rows import Rows
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
@@ -150,7 +150,7 @@ def _warnings(measure: Measure, risk: FloatArray, terms: FloatArray) -> list[str
         why = measure.undefined(risk)
     if why is not None:
         return [why]
-    if not np.any(terms):
+    if without_width(terms):
         return [
             "every draw agrees, so the interval has no width; it cannot know of items unlike "
             "those drawn"

@@ -107,6 +107,11 @@ class Estimate:
         )
 
 
+def without_width(terms: FloatArray) -> bool:
+    """Whether the error terms are all zero up to rounding: the draws showed no spread."""
+    return bool(np.all(np.abs(terms) < 1e-12))
+
+
 def checked_level(level: float) -> float:
     """A confidence level, or an error."""
     if not 0 < level < 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from haystat.estimation.result import Estimate
+from haystat.estimation.result import Estimate, without_width
 from haystat.estimation.rows import Rows
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
@@ -26,7 +26,7 @@ def estimate_stratified(
         why = measure.undefined(risk)
     terms = stratified_terms(influence, rows.stratum, stratum_size)
     warnings = (why,) if why else ()
-    if not why and not np.any(terms):
+    if not why and without_width(terms):
         warnings = ("every draw agrees, so the interval has no width",)
     return Estimate(
         measure.name,
