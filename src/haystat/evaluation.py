@@ -19,7 +19,7 @@ from haystat.estimation.result import Estimate, checked_level, undefined_estimat
 from haystat.estimation.stratified import estimate_stratified
 from haystat.ledger import Ledger, pose
 from haystat.ledger_stochastic import StochasticLedger
-from haystat.log import Answers, Label, Log, Stage
+from haystat.log import Answers, Label, Log, Stage, stage_records
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray
 from haystat.pool.base import AnyPool
@@ -215,16 +215,7 @@ class Evaluation:
     @property
     def history(self) -> list[dict[str, Any]]:
         """One record a stage: draws, new labels, whether it is finished."""
-        return [
-            {
-                "stage": number,
-                "draws": int(stage.count.sum()),
-                "new_labels": stage.n_new,
-                "largest_weight": float(stage.weight.max()),
-                "finished": number < self._ledger.n_finished,
-            }
-            for number, stage in enumerate(self._ledger.stages)
-        ]
+        return stage_records(self._ledger.stages, self._ledger.n_finished)
 
     def save(self, path: str | Path) -> None:
         """Write the log as JSON lines; `Evaluation.load` folds it again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,20 @@ class Answers:
 
 
 Event = Stage | Answers
+
+
+def stage_records(stages: Sequence[Stage], n_finished: int) -> list[dict[str, Any]]:
+    """One record a stage: draws, new labels, whether it is finished."""
+    return [
+        {
+            "stage": number,
+            "draws": int(stage.count.sum()),
+            "new_labels": stage.n_new,
+            "largest_weight": float(stage.weight.max()),
+            "finished": number < n_finished,
+        }
+        for number, stage in enumerate(stages)
+    ]
 
 
 @dataclass

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from haystat.log import stage_records
 from haystat.study.fold import Fold
 
 
@@ -72,13 +73,4 @@ def status_of(fold: Fold, now: datetime) -> Status:
 
 def history_of(fold: Fold) -> list[dict[str, Any]]:
     """One record a stage: draws, new labels, whether it is finished."""
-    return [
-        {
-            "stage": number,
-            "draws": int(stage.count.sum()),
-            "new_labels": stage.n_new,
-            "largest_weight": float(stage.weight.max()),
-            "finished": number < fold.ledger.n_finished,
-        }
-        for number, stage in enumerate(fold.ledger.stages)
-    ]
+    return stage_records(fold.ledger.stages, fold.ledger.n_finished)
