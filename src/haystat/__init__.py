@@ -3,6 +3,7 @@
 __version__ = "0.1.0"
 
 from haystat import designs, errors, measures
+from haystat.engines.open import open_pool
 from haystat.errors import HaystatError
 from haystat.estimation.result import Estimate
 from haystat.estimators import from_estimator
@@ -11,6 +12,7 @@ from haystat.experiments.simulate import simulate
 from haystat.pool.features import strata_from_features
 from haystat.pool.memory import Pool
 from haystat.questions import Query
+from haystat.stopping import Width
 from haystat.study.study import Study
 
 __all__ = [
@@ -20,10 +22,12 @@ __all__ = [
     "Pool",
     "Query",
     "Study",
+    "Width",
     "designs",
     "errors",
     "from_estimator",
     "measures",
+    "open_pool",
     "simulate",
     "strata_from_features",
 ]

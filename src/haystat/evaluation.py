@@ -11,6 +11,8 @@ import numpy as np
 
 from haystat import designs, measures
 from haystat.annotators import Agreement, Panel, Rules, agreement
+from haystat.assistance import assisted_from
+from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, LogError
 from haystat.estimation.census import census
@@ -305,6 +307,8 @@ def estimate_from(
     if ledger.n_finished == 0:
         why = "no stage is finished: ask for labels and tell all of them"
         return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
+    if isinstance(ledger.design, Assisted) and isinstance(ledger, Ledger):
+        return assisted_from(pool, ledger, ledger.design, measure, level)
     rows = ledger.rows()
     if isinstance(ledger, StochasticLedger):
         measure = ledger.measure_of(measure)

@@ -9,6 +9,7 @@ import numpy as np
 
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
 from haystat.designs.replacement import ReplacementDesign
+from haystat.errors import LogError
 from haystat.estimation.rows import Rows
 from haystat.log import NO_ANSWER, Answers, Event, Label, Stage
 from haystat.measures.base import Measure
@@ -83,6 +84,7 @@ class Ledger:
             cell_of[waiting].astype(np.int64),
             self._known_cell,
             np.zeros_like(self._known_cell) if self.problem.numeric else self._known_label,
+            self.stages[-1].inclusion if self.stages else None,
         )
         rng = stage_rng(self.seed, len(self.stages) + 1)
         choice = self.design.choose(self.problem, self.state, sheet, n, rng)
@@ -117,10 +119,30 @@ class Ledger:
     def unanswered_share(self) -> float:
         """Share of the pool in items that nobody can label, as the finished stages estimate it."""
         stages = self.stages[: self.n_finished]
+        if stages and stages[-1].inclusion is not None:
+            lost = np.sum(1 / self.inclusion[self.problem.cells.of_item[self._unlabelled]])
+            return min(float(lost) / self.problem.size, 1.0)
         parts = zip(stages, self._labels, strict=True)
         lost = sum(float(s.count @ (s.weight * ~has_answer(label))) for s, label in parts)
         n_draws = sum(int(stage.count.sum()) for stage in stages)
         return min(lost / n_draws, 1.0) if n_draws else 0.0
+
+    @property
+    def unlabelled(self) -> IntArray:
+        """Items of the finished stages that nobody can label, by cell, (K,)."""
+        cell = self.problem.cells.of_item[self._unlabelled]
+        return np.bincount(cell, minlength=len(self.problem.cells))
+
+    @property
+    def inclusion(self) -> FloatArray:
+        """Probability that an item of each cell was drawn in the finished stages, (K,).
+
+        Only designs without replacement know it; others raise.
+        """
+        inclusion = self.stages[self.n_finished - 1].inclusion
+        if inclusion is None:
+            raise LogError(f"the stages of design {self.design} hold no inclusion probabilities")
+        return inclusion
 
     def settled(self, needed: BoolArray) -> bool:
         """Whether all items of the cells that are `needed` under a label (K, C) have theirs."""
@@ -147,6 +169,7 @@ class Ledger:
                 [choice.new_weight, choice.pending_weight[again], choice.known_weight[repeated]]
             ),
             len(new),
+            choice.inclusion,
         )
 
     def _unfinished_items(self) -> IntArray:

@@ -25,13 +25,15 @@ Label = int | float | tuple[float, ...]
 class Stage:
     """The draws of one stage: item positions, how often drawn, weights; all (n,).
 
-    The first n_new rows are items that had not been asked about before.
+    The first n_new rows are items that had not been asked about before. inclusion (K,), of a
+    design without replacement, is the probability that an item of each cell was drawn by now.
     """
 
     item: IntArray
     count: IntArray
     weight: FloatArray
     n_new: int
+    inclusion: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -112,12 +114,13 @@ def _encode(event: Event) -> dict[str, Any]:
     if isinstance(event, Answers):
         line: dict[str, Any] = {"answers": [[item, label] for item, label in event.labels.items()]}
         return line if event.annotator is None else line | {"annotator": event.annotator}
-    return {
+    line = {
         "stage": event.item.tolist(),
         "count": event.count.tolist(),
         "weight": event.weight.tolist(),
         "new": event.n_new,
     }
+    return line if event.inclusion is None else line | {"inclusion": event.inclusion.tolist()}
 
 
 def _decode(line: dict[str, Any]) -> Event:
@@ -134,4 +137,5 @@ def _decode(line: dict[str, Any]) -> Event:
         np.array(line["count"], dtype=np.int64),
         np.array(line["weight"], dtype=np.float64),
         int(line["new"]),
+        np.array(line["inclusion"], dtype=np.float64) if "inclusion" in line else None,
     )

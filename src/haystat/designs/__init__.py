@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from haystat.designs.adaptive import Adaptive, AdaptiveFlat
+from haystat.designs.assisted import Assisted
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
 from haystat.designs.importance import Importance
 from haystat.designs.oasis import Oasis
@@ -22,6 +23,7 @@ DESIGNS: dict[str, Callable[..., Design]] = {
     "oasis": Oasis,
     "adaptive": Adaptive,
     "adaptive_flat": AdaptiveFlat,
+    "assisted": Assisted,
 }
 
 
@@ -45,6 +47,7 @@ __all__ = [
     "DESIGNS",
     "Adaptive",
     "AdaptiveFlat",
+    "Assisted",
     "Batch",
     "Choice",
     "Design",

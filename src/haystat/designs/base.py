@@ -56,13 +56,14 @@ class Sheet:
 
     unasked (K,) counts the items of each cell that were never asked about. Items asked about are
     either pending, pending_cell (B,), or known, known_cell (A,) and known_label (A,), the class
-    index (0 for labels that are numbers).
+    index (0 for labels that are numbers). inclusion (K,) is that of the last stage's Choice.
     """
 
     unasked: IntArray
     pending_cell: IntArray
     known_cell: IntArray
     known_label: IntArray
+    inclusion: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class Choice:
     """The draws of one stage.
 
     new_cell (n,) names the cell of each item to ask about, in the order drawn; every count says
-    how often an item was drawn; weight is p(x) / q(x), fixed now.
+    how often an item was drawn; weight is p(x) / q(x), fixed now. A design that draws without
+    replacement says how likely an item of each cell was to be drawn by now, inclusion (K,).
     """
 
     new_cell: IntArray
@@ -80,6 +82,7 @@ class Choice:
     pending_weight: FloatArray
     known_count: IntArray
     known_weight: FloatArray
+    inclusion: FloatArray | None = None
 
 
 @dataclass(frozen=True)

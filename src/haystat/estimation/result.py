@@ -10,6 +10,7 @@ import numpy as np
 
 from haystat.errors import BadOption
 from haystat.estimation.intervals import Region, band_multiplier, t_quantile
+from haystat.estimation.sequences import sequence_multiplier
 from haystat.measures.outputs import FloatArray
 
 
@@ -64,10 +65,17 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float] | FloatArray:
         """Confidence interval at `level`: (low, high), or (m, 2) for several components."""
-        if self.scalar:
-            low, high = self.intervals[0]
-            return float(low), float(high)
-        return self.intervals
+        return self._one_or_all(self.intervals)
+
+    @property
+    def anytime_intervals(self) -> FloatArray:
+        """Intervals that hold at all times at once, however often one looks, (m, 2)."""
+        return self._around(sequence_multiplier(self.level, self.n_draws))
+
+    @property
+    def anytime_interval(self) -> tuple[float, float] | FloatArray:
+        """Wider than `interval`, and still right when one stops as soon as it is narrow enough."""
+        return self._one_or_all(self.anytime_intervals)
 
     def at(self, level: float) -> Estimate:
         """The same estimate with intervals at another level."""
@@ -91,6 +99,12 @@ class Estimate:
         """Half-widths while the spread of the draws cannot be told, (m,)."""
         exact = len(self.terms) == 0
         return np.where(exact, 0.0, np.where(np.isnan(self.values), np.nan, np.inf))
+
+    def _one_or_all(self, intervals: FloatArray) -> tuple[float, float] | FloatArray:
+        if not self.scalar:
+            return intervals
+        low, high = intervals[0]
+        return float(low), float(high)
 
     def _around(self, multiplier: float) -> FloatArray:
         half = multiplier * self.std_errors if np.isfinite(multiplier) else self._unknown

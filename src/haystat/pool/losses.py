@@ -30,6 +30,9 @@ class CellLosses(Protocol):
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         """Mean squared influence of an item of each cell under each label, (K, C)."""
 
+    def influence(self, risk: FloatArray) -> FloatArray:
+        """Mean influence of an item of each cell under each label, (K, C, m)."""
+
 
 @dataclass(frozen=True)
 class EqualLosses:
@@ -45,6 +48,10 @@ class EqualLosses:
 
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         return self.measure.sensitivity(self.outputs, self.label, risk).reshape(self.support.shape)
+
+    def influence(self, risk: FloatArray) -> FloatArray:
+        influence = self.measure.influence(self.outputs, self.label, risk)
+        return np.nan_to_num(influence).reshape(*self.support.shape, -1)
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,9 @@ class MeanLosses:
         jacobian = self.measure.jacobian(risk)
         weighted = jacobian.T @ (self.measure.component_weights()[:, None] * jacobian)
         return np.asarray(np.einsum("de,kcde->kc", weighted, self.second))
+
+    def influence(self, risk: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("md,kcd->kcm", self.measure.jacobian(risk), self.first))
 
 
 def equal_losses(measure: Measure, example: Outputs, n_classes: int) -> EqualLosses:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs
+from haystat.pool.base import Order
 from haystat.pool.losses import MeanLosses
+from haystat.pool.prior import rounded
 
+SAMPLE = 1024  # items of a cell from which examples are taken
 EXAMPLES = 16  # items that stand for the predictions of a cell
 NODES = 8  # of the quadrature, exact for losses whose square is a polynomial of degree 15
 SMALLEST_SHARE = 1e-3  # of the mean deviation: a system that claims to be exact may be wrong
@@ -46,6 +48,10 @@ class NumberLosses:
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         """Mean squared influence of an item of each cell, before any label, (K, 1)."""
         return self._prior.sensitivity(risk)
+
+    def influence(self, risk: FloatArray) -> FloatArray:
+        """Mean influence of an item of each cell, before any label, (K, 1, m)."""
+        return self._prior.influence(risk)
 
     def moments(self, mean: FloatArray, deviation: FloatArray) -> MeanLosses:
         """The losses if residuals have this mean and standard deviation, (K,) each.
@@ -86,32 +92,32 @@ def prediction(outputs: Outputs) -> FloatArray:
 def number_losses(
     measure: Measure,
     outputs: Callable[[IntArray], Outputs],
-    scores: FloatArray,
-    deviations: FloatArray | None,
-    of_item: NDArray[np.int32],
+    order: Order,
     size: IntArray,
+    deviation: FloatArray,
 ) -> NumberLosses:
-    """Losses of cells whose items `of_item` (M,) have `scores` (M, S) and perhaps deviations."""
-    n_cells = len(size)
-    order = np.lexsort((scores.mean(axis=1), of_item))
-    n_examples = np.minimum(size, EXAMPLES)
-    cell = np.repeat(np.arange(n_cells), n_examples)
-    start = np.cumsum(size) - size
+    """Losses of cells of `size` (K,) items, the first of which by u stand for the others."""
+    runs = [order.first(cell, SAMPLE)[0] for cell in range(len(size))]
+    n_items = np.array([len(run) for run in runs])
+    item = np.concatenate(runs)
+    of_item = np.repeat(np.arange(len(size)), n_items)
+    ascending = np.lexsort((prediction(outputs(item)), of_item))
+    n_examples = np.minimum(n_items, EXAMPLES)
+    cell = np.repeat(np.arange(len(size)), n_examples)
+    start = np.cumsum(n_items) - n_items
     step = np.arange(len(cell)) - np.repeat(np.cumsum(n_examples) - n_examples, n_examples)
-    rank = (step + 0.5) / n_examples[cell] * size[cell]
-    example = order[start[cell] + rank.astype(np.int64)]
-    return NumberLosses(
-        measure, outputs(example), cell, _deviation(scores, deviations, of_item, size), outputs
-    )
+    rank = (step + 0.5) / n_examples[cell] * n_items[cell]
+    example = item[ascending[start[cell] + rank.astype(np.int64)]]
+    return NumberLosses(measure, outputs(example), cell, deviation, outputs)
 
 
-def _deviation(
-    scores: FloatArray, deviations: FloatArray | None, of_item: NDArray[np.int32], size: IntArray
-) -> FloatArray:
-    """Root mean square of the given deviations in each cell; else the spread of all scores."""
-    if deviations is None:
-        spread = float(scores.mean(axis=1).std())
-        return np.full(len(size), spread if spread > 0 else 1.0)
-    square = np.bincount(of_item, weights=deviations**2, minlength=len(size)) / size
-    typical = float(np.sqrt(np.mean(deviations**2)))
+def same_deviation(spread: float, n_cells: int) -> FloatArray:
+    """The spread of all scores, where a system does not say how sure it is, (K,)."""
+    return np.full(n_cells, float(rounded(np.array(spread))) if spread > 0 else 1.0)
+
+
+def given_deviation(square_sum: FloatArray, size: IntArray) -> FloatArray:
+    """Root mean square of the deviations in each cell, from the sums of their squares, (K,)."""
+    square = rounded(square_sum / size)
+    typical = float(rounded(np.sqrt(square_sum.sum() / size.sum())))
     return np.maximum(np.sqrt(square), SMALLEST_SHARE * typical if typical > 0 else 1.0)

@@ -137,7 +137,10 @@ class Fold:
         columns = (stage.item.tolist(), cell, stage.count.tolist(), stage.weight.tolist())
         rows = [[self.pool.id_of(i), *rest] for i, *rest in zip(*columns, strict=True)]
         again = [[item, count, weight] for item, _, count, weight in rows[stage.n_new :]]
-        return {"labels": n, "new": rows[: stage.n_new], "again": again}
+        data = {"labels": n, "new": rows[: stage.n_new], "again": again}
+        if stage.inclusion is not None:
+            data["inclusion"] = stage.inclusion.tolist()
+        return data
 
     def stage_from(self, data: dict[str, Any]) -> Stage:
         """The stage that `stage_data` wrote, provided that its new items are next in line."""
@@ -156,6 +159,7 @@ class Fold:
             np.array([row[-2] for row in data["new"] + data["again"]], dtype=np.int64),
             np.array([row[-1] for row in data["new"] + data["again"]], dtype=np.float64),
             len(new),
+            np.array(data["inclusion"]) if "inclusion" in data else None,
         )
 
     def _created(self, entry: Entry) -> None:

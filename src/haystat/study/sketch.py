@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design, Problem
 from haystat.designs.replacement import ReplacementDesign
 from haystat.errors import BadOption, StudyError, UnknownItem
@@ -23,6 +24,7 @@ from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.base import AnyPool, Order
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
+from haystat.pool.order import as_shares, keys_of, permanent_numbers
 from haystat.pool.tree import Tree
 from haystat.study.codec import (
     PLAIN,
@@ -63,6 +65,8 @@ def first_shares(problem: Problem, design: Design, seed: int) -> FloatArray:
         state = design.start(problem, np.random.default_rng(seed))
         drawn = design.propose(problem, state).unlabelled * size
         share = drawn / drawn.sum() if drawn.sum() > 0 else share
+    if isinstance(design, Assisted):
+        share = design.sizes(problem, design.start(problem, np.random.default_rng(seed))) * size
     return np.asarray(share)
 
 
@@ -97,8 +101,8 @@ def write_sketch(
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
     wanted = allotment(cells.size, share, total).tolist()
-    items = [[order.take(cell, rank) for rank in range(n)] for cell, n in enumerate(wanted)]
-    write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), items)
+    runs = [order.first(cell, n) for cell, n in enumerate(wanted)]
+    write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
 
 
@@ -107,21 +111,37 @@ def write_chunks(
     pool: AnyPool,
     records: Records,
     first_of: Mapping[int, int],
-    items: Sequence[Sequence[int]],
+    runs: Sequence[tuple[IntArray, FloatArray]],
 ) -> None:
-    """Add candidates of some cells: {cell: first rank}, and the items of each from there on."""
-    everything = np.array([item for run in items for item in run], dtype=np.int64)
+    """Add candidates of some cells: {cell: first rank}, and the items of each from there on.
+
+    u of an item is kept where its id does not tell it.
+    """
+    everything = np.concatenate([item for item, _ in runs])
     outputs, shown = pool.outputs(everything), records(everything)
     done = 0
-    for (cell, first), run in zip(first_of.items(), items, strict=True):
+    for (cell, first), (run, u) in zip(first_of.items(), runs, strict=True):
         for start in range(0, len(run), CHUNK):
-            part = run[start : start + CHUNK]
+            part, numbers = run[start : start + CHUNK].tolist(), u[start : start + CHUNK]
             rows = slice(done + start, done + start + len(part))
             ids = [plain(pool.id_of(item)) for item in part]
-            content = pack(_encode_chunk(ids, outputs.take(rows), shown, rows))
+            chunk = _encode_chunk(ids, outputs.take(rows), shown, rows)
+            if not np.array_equal(unit_numbers(ids, pool.seed), numbers):
+                chunk["u"] = numbers.tolist()
+            content = pack(chunk)
             row = (cell, first + start, len(part), content)
             connection.execute("INSERT INTO candidates VALUES (?, ?, ?, ?)", row)
         done += len(run)
+
+
+def unit_numbers(ids: Sequence[Any], seed: int, known: Sequence[float | None] = ()) -> FloatArray:
+    """u of items in [0, 1), from their ids where it is not `known`."""
+    of_text = any(isinstance(value, str) for value in ids)
+    keys = keys_of(np.array(ids, dtype=object if of_text else None)) if ids else np.zeros(0, int)
+    u = as_shares(permanent_numbers(keys, seed))
+    given = [row for row, value in enumerate(known) if value is not None]
+    u[given] = [known[row] for row in given]
+    return u
 
 
 def sketch_digest(connection: sqlite3.Connection, later: Collection[tuple[int, int]] = ()) -> str:
@@ -164,7 +184,7 @@ class SketchPool:
             tuple(about["class_names"]),
             about["scored"],
         )
-        self.items = Items(self.schema, connect)
+        self.items = Items(self.schema, connect, self.seed)
         self._cells = _decode_cells(unpack(parts["cells"]), self.items)
         self._moments = unpack(parts["losses"]) if "losses" in parts else None
 
@@ -213,7 +233,9 @@ class _Loaded:
 class Items:
     """The candidates of a study file, read chunk by chunk when they are needed."""
 
-    def __init__(self, schema: Schema, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(
+        self, schema: Schema, connect: Callable[[], sqlite3.Connection], seed: int
+    ) -> None:
         self.ids: list[Any] = []
         self.row_of: dict[int, int] = {}
         self._records: list[dict[str, Any]] = []
@@ -227,6 +249,8 @@ class Items:
             {name: np.zeros(0, dtype=object) for name in schema.columns},
         )
         self._connect = connect
+        self._seed = seed
+        self._u: dict[int, float] = {}  # of items whose id does not tell it
 
     def take(self, cell: int, rank: int) -> int:
         """The item of `cell` with the (rank + 1)-th smallest u."""
@@ -235,6 +259,18 @@ class Items:
             if not self._load(cell, len(run)):
                 raise CellDry(cell, len(run))
         return run[rank]
+
+    def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
+        """The n items of `cell` with the smallest u, fewer if the file has fewer; u in [0, 1)."""
+        run = self._order.setdefault(cell, [])
+        while len(run) < n and self._load(cell, len(run)):
+            pass
+        index = np.array(run[:n], dtype=np.int64)
+        return index, self._shares(index)
+
+    def _shares(self, index: IntArray) -> FloatArray:
+        ids = [self.ids[self.row_of[i]] for i in index.tolist()]
+        return unit_numbers(ids, self._seed, [self._u.get(i) for i in index.tolist()])
 
     def forget(self, cell: int, n_kept: int) -> None:
         """Drop what was read of a cell beyond `n_kept`: the transaction that wrote it failed."""
@@ -276,6 +312,7 @@ class Items:
             return False
         chunk = unpack(row[0])
         index = decode_array(chunk["index"])
+        self._u.update(zip(index.tolist(), chunk.get("u", ()), strict=False))
         start = len(self.ids)
         self.ids.extend(chunk["ids"])
         names = [name for name, _ in chunk["records"]]

@@ -1,0 +1,147 @@
+"""The model-assisted estimator: the model's guess for all items, corrected by the labels.
+
+With W_i the weight of label i, l_i its loss and l(x_i) the loss that the model expects of it,
+
+    R = (1/M) sum over the pool of l(x) + (1/M) sum over the labels of W_i (l_i - l(x_i)).
+
+With W_i = 1 / inclusion this is unbiased whatever the model says (the difference estimator of
+survey sampling); a good model makes the corrections small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haystat.estimation.assisted_result import AssistedEstimate
+from haystat.estimation.result import without_width
+from haystat.estimation.strays import Strays
+from haystat.estimation.weights import Sample, label_weights
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.pool.losses import CellLosses
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The pool cut so that design and measure both see uniform parts.
+
+    Block b holds size[b] items of cell[b] of the design and row[b] of the losses; all (B,).
+    """
+
+    cell: IntArray
+    row: IntArray
+    size: FloatArray
+    losses: CellLosses
+    n_rows: int
+
+    def risk(self, mass: FloatArray) -> FloatArray:
+        """Risk of a mass (B, C) of items."""
+        of_row = np.zeros((self.n_rows, mass.shape[1]))
+        np.add.at(of_row, self.row, mass)
+        return self.losses.risk(of_row)
+
+    def influence(self, risk: FloatArray) -> FloatArray:
+        """What an item adds to each component, by block and label, (B, C, m)."""
+        return self.losses.influence(risk)[self.row]
+
+
+def estimate_assisted(
+    sample: Sample,
+    blocks: Blocks,
+    measure: Measure,
+    labels: tuple[IntArray, IntArray, Outputs],
+    level: float,
+    strays: Strays | None,
+) -> AssistedEstimate:
+    """labels: cell, label and outputs of every labelled item, (n,) each."""
+    size = float(blocks.size.sum())
+    weights = label_weights(sample)
+    risk = assisted_risk(sample, blocks, measure, labels, weights)
+    with np.errstate(all="ignore"):
+        values = np.atleast_1d(measure.value(risk))
+        why = measure.undefined(risk)
+    terms = error_terms(sample, blocks, blocks.influence(risk) / size, weights, labels[:2])
+    shift = stray_shift(sample, blocks) / size
+    already = 0.0 if strays is None else strays.in_estimate(weights)
+    warnings = [why] if why else []
+    if not why and without_width(terms):
+        warnings.append("every label agrees with the model, so the interval rests on the model")
+
+    def moved(number: float) -> FloatArray:
+        """The measure if this many strays are hidden."""
+        with np.errstate(all="ignore"):
+            return np.atleast_1d(measure.value(risk + (number - already) * shift))
+
+    n = len(labels[0])
+    return AssistedEstimate(
+        measure.name,
+        measure.components,
+        values,
+        terms,
+        level,
+        n,
+        n,
+        measure.bounds,
+        tuple(warnings),
+        {"risk": risk},
+        strays,
+        moved,
+    )
+
+
+def assisted_risk(
+    sample: Sample,
+    blocks: Blocks,
+    measure: Measure,
+    labels: tuple[IntArray, IntArray, Outputs],
+    weights: FloatArray,
+) -> FloatArray:
+    """R of the module's docstring."""
+    cell, label, outputs = labels
+    size = float(blocks.size.sum())
+    weight = weights[cell, label] / size
+    risk = blocks.risk(blocks.size[:, None] * sample.share[blocks.cell] / size)
+    risk = risk + measure.risk(outputs, label, weight)
+    for c in range(sample.share.shape[1]):
+        risk -= measure.risk(outputs, np.full(len(label), c), weight * sample.share[cell, c])
+    return risk
+
+
+def error_terms(
+    sample: Sample,
+    blocks: Blocks,
+    influence: FloatArray,
+    weights: FloatArray,
+    labels: tuple[IntArray, IntArray],
+) -> FloatArray:
+    """Terms whose squares add up to the variance of the estimate, (n, m).
+
+    An item with inclusion P, whose label has weight W when drawn, is corrected to the part
+    r = P W; it errs by (1 - W [drawn]) times what its label adds beyond the model, which has the
+    mean square 1 - 2 r + r^2 / P. What is not corrected errs as the model does.
+    """
+    corrected = sample.inclusion[:, None] * weights
+    square = 1 - 2 * corrected + corrected * weights
+    mean = np.einsum("bc,bcm->bm", sample.share[blocks.cell], influence)
+    deviation = influence - mean[:, None]
+    number = (blocks.size[:, None] * (sample.share * square)[blocks.cell])[:, :, None]
+    chance = (np.sqrt(np.maximum(number, 0)) * deviation).reshape(-1, influence.shape[2])
+    open_share = 1 - np.einsum("kc,kc->k", sample.share, corrected)
+    left = blocks.size * open_share[blocks.cell]
+    model = np.einsum("b,pbc,bcm->pm", left, sample.error[:, blocks.cell], influence)
+    return np.vstack([chance, model])
+
+
+def stray_shift(sample: Sample, blocks: Blocks) -> FloatArray:
+    """Change of the summed losses when one stray more hides among the predicted negatives, (d,)."""
+    hidden = sample.size - sample.labelled.sum(axis=1)
+    low = sample.against[:, -1] & (hidden > 0)
+    part = np.where(low, hidden, 0) / np.maximum(sample.size, 1)
+    mass = blocks.size * part[blocks.cell]
+    total = float(mass.sum())
+    if total == 0 or sample.share.shape[1] != 2:
+        return np.zeros_like(blocks.risk(np.zeros((len(mass), sample.share.shape[1]))))
+    one = np.stack([-mass, mass], axis=1) / total
+    return blocks.risk(one)

@@ -1,0 +1,88 @@
+"""How many strays may still hide: positives that lie where the score expects none.
+
+Their number among all predicted negatives is lambda. Before any label it is half-Cauchy: a few
+are likely, hundreds not ruled out. Labels found x of them, and a typical predicted negative was
+labelled with probability P, so x is Poisson with mean lambda P.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from haystat.measures.outputs import FloatArray
+
+GRID = 2000
+SCALE = 3.0  # median of the prior number of strays
+SCALE_SHARE = 0.001  # of all positives, where that is more
+
+
+@dataclass(frozen=True)
+class Strays:
+    """What the labels say about strays, by cell (K,).
+
+    stray are those among the labelled positives, negative the labelled negatives, hidden the
+    items without a label; all zero outside the predicted negatives. rate is the model's share of
+    strays, inclusion the probability P, n_positives about how many positives there are.
+    """
+
+    stray: FloatArray
+    negative: FloatArray
+    hidden: FloatArray
+    rate: float
+    inclusion: float
+    n_positives: float
+
+    @property
+    def found(self) -> float:
+        """x."""
+        return float(self.stray.sum())
+
+    def in_estimate(self, weights: FloatArray) -> float:
+        """Hidden strays that an estimate with these weights (K, 2) counts in."""
+        expected = self.rate * (self.hidden - (weights[:, 0] - 1) * self.negative)
+        return max(float(np.sum(expected + (weights[:, 1] - 1) * self.stray)), 0.0)
+
+    def posterior(self, level: float) -> tuple[float, float]:
+        """Ends of the central interval for the number not labelled."""
+        grid, weight, _ = self._posterior
+        total = np.cumsum(weight)
+        low, high = np.interp([(1 - level) / 2, (1 + level) / 2], total / total[-1], grid)
+        return self._hidden(low), self._hidden(high)
+
+    def at_any_time(self, level: float) -> tuple[float, float]:
+        """The same, valid however often one looks (Waudby-Smith and Ramdas 2020).
+
+        Prior over posterior is a martingale at the true number, so that it exceeds 1 / (1 - level)
+        at some time with probability at most 1 - level.
+        """
+        grid, _, ratio = self._posterior
+        inside = grid[ratio >= 1 - level]
+        return self._hidden(float(inside.min())), self._hidden(float(inside.max()))
+
+    def without_prior(self, level: float) -> tuple[float, float]:
+        """Ends of the exact Poisson interval, which trusts nothing but the labels."""
+        tail, count = (1 - level) / 2, np.floor(self.found)
+        low = chi2.ppf(tail, 2 * count) / 2 if count else 0.0
+        high = chi2.ppf(1 - tail, 2 * count + 2) / 2
+        return self._hidden(low / self._inclusion), self._hidden(high / self._inclusion)
+
+    @property
+    def _inclusion(self) -> float:
+        return max(self.inclusion, 1e-12)
+
+    def _hidden(self, number: float) -> float:
+        return max(float(number) * (1 - self.inclusion), 0.0)
+
+    @property
+    def _posterior(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Numbers on a grid of prior quantiles, their posterior weight, posterior over prior."""
+        quantile = (np.arange(GRID) + 0.5) / GRID
+        scale = max(SCALE, SCALE_SHARE * self.n_positives)
+        grid = scale * np.tan(np.pi / 2 * quantile)
+        mean = grid * self._inclusion
+        fit = self.found * np.log(np.maximum(mean, 1e-300)) - mean
+        weight = np.exp(fit - fit.max())
+        return grid, weight, np.asarray(weight / weight.mean())

@@ -1,0 +1,153 @@
+"""How the share of positives falls with the rank of the score, and how many lie astray.
+
+The coordinate of a cell is t = -logit(rank), rank its place from the top as a share of the pool:
+whatever the scale of the scores, a share of positives that falls like a power of the rank is a
+straight line in the logit. The trend is a logistic spline in t, straight but for slope changes
+at knots one unit apart, anchored at the decision threshold. Positives that the trend cannot
+explain, deep among predicted negatives, are stray: they lie there at one common rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from haystat.measures.outputs import FloatArray, IntArray
+
+KNOT_DISTANCE = 1.0
+INTERCEPT_SD = 5.0
+ROUNDS = 3  # of dividing the positives between trend and strays
+NEWTON_STEPS = 8
+SMALL_GAIN = 1e-7  # of the log posterior, at which Newton's steps end
+DISCOUNT = 1.0  # strays that are put down to chance
+
+
+@dataclass(frozen=True)
+class SplineState:
+    """coefficients (p,) of the trend, the trend itself (K,), the rate of strays.
+
+    curvature (p, p) is minus the second derivative of the log posterior; stray (K,) is the part of
+    the labelled positives that is put down to strays.
+    """
+
+    coefficients: FloatArray
+    curvature: FloatArray
+    trend: FloatArray
+    stray_rate: float
+    stray: FloatArray
+
+
+@dataclass(frozen=True)
+class RankSpline:
+    """basis (K, p) of the trend, its prior mean and precision (p,), and where strays may lie.
+
+    low (K,) marks the cells predicted negative.
+    """
+
+    basis: FloatArray
+    mean: FloatArray
+    precision: FloatArray
+    low: NDArray[np.bool_]
+
+    @classmethod
+    def make(
+        cls,
+        rank: FloatArray,
+        low: NDArray[np.bool_],
+        threshold_rank: float,
+        slope: float,
+        slope_sd: float,
+        bend_sd: float,
+    ) -> RankSpline:
+        """rank (K,) is the mid-rank of each cell in (0, 1), the highest scores near 0."""
+        basis = spline_basis(_minus_logit(rank), _minus_logit(np.array([threshold_rank]))[0])
+        n_knots = basis.shape[1] - 2
+        mean = np.zeros(n_knots + 2)
+        mean[1] = slope
+        deviation = np.r_[INTERCEPT_SD, slope_sd, np.full(n_knots, bend_sd)]
+        return cls(basis, mean, deviation**-2, low)
+
+    def start(self) -> SplineState:
+        """The prior."""
+        trend = expit(self.basis @ self.mean)
+        return SplineState(self.mean, np.diag(self.precision), trend, 0.0, np.zeros_like(trend))
+
+    def fit(self, state: SplineState, labelled: IntArray) -> SplineState:
+        """The posterior mode after labelled (K, 2) items per cell and class, from `state` on.
+
+        A positive of a low cell belongs to the trend with probability trend / (trend + rate).
+        """
+        positive = labelled[:, 1].astype(np.float64)
+        n = labelled.sum(axis=1).astype(np.float64)
+        n_low = max(float(n[self.low].sum()), 1.0)
+        coefficients, trend, rate = state.coefficients, state.trend, state.stray_rate
+        for _ in range(ROUNDS):
+            other = max(rate, 1.0 / max(n.sum(), 1.0))
+            stray = np.where(self.low, positive * other / (other + trend), 0.0)
+            coefficients = self._climb(coefficients, n - stray, positive - stray)
+            trend = expit(self.basis @ coefficients)
+            rate = max(float(stray.sum()) - DISCOUNT, 0.0) / n_low
+            if not stray.any():
+                break
+        curvature = self._curvature(trend, n - stray)
+        return SplineState(coefficients, curvature, trend, rate, stray)
+
+    def share(self, state: SplineState) -> FloatArray:
+        """Share of positives among the unlabelled items of each cell, (K,)."""
+        rate = np.where(self.low, state.stray_rate, 0.0)
+        return np.asarray(rate + (1 - rate) * state.trend)
+
+    def _climb(self, start: FloatArray, n: FloatArray, positive: FloatArray) -> FloatArray:
+        """Newton's method on the log posterior, with halved steps where it would fall."""
+        asked = n > 0
+        basis, n, positive = self.basis[asked], n[asked], positive[asked]
+
+        def height(coefficients: FloatArray) -> float:
+            logit = basis @ coefficients
+            fit = positive @ logit - n @ np.logaddexp(0, logit)
+            return float(fit - self.precision @ (coefficients - self.mean) ** 2 / 2)
+
+        at, best = start, height(start)
+        for _ in range(NEWTON_STEPS):
+            share = expit(basis @ at)
+            gradient = basis.T @ (positive - n * share) - self.precision * (at - self.mean)
+            curvature = (basis.T * (n * share * (1 - share))) @ basis + np.diag(self.precision)
+            step = np.linalg.solve(curvature, gradient)
+            found = height(at + step)
+            while found < best and np.abs(step).max() > 1e-6:
+                step = step / 2
+                found = height(at + step)
+            if found < best:
+                break
+            at, gain, best = at + step, found - best, found
+            if gain < SMALL_GAIN:
+                break
+        return at
+
+    def _curvature(self, trend: FloatArray, n: FloatArray) -> FloatArray:
+        weighted = self.basis.T * (n * trend * (1 - trend))
+        return np.asarray(weighted @ self.basis + np.diag(self.precision))
+
+
+def spline_basis(t: FloatArray, anchor: float) -> FloatArray:
+    """Intercept, slope and one hinge a knot, each zero between its knot and the anchor."""
+    anchor = float(np.clip(anchor, t.min(), t.max()))
+    knots = np.arange(np.floor(t.min()) + KNOT_DISTANCE, np.ceil(t.max()), KNOT_DISTANCE)
+    hinges = [np.maximum(t - knot if knot >= anchor else knot - t, 0) for knot in knots]
+    return np.column_stack([np.ones_like(t), t - anchor, *hinges])
+
+
+def mid_ranks(order: IntArray, size: IntArray) -> FloatArray:
+    """Share of the pool above the middle of each cell, (K,); `order` goes from the top down."""
+    ordered = size[order]
+    middle = (np.cumsum(ordered) - ordered / 2) / size.sum()
+    result = np.empty(len(size))
+    result[order] = middle
+    return result
+
+
+def _minus_logit(rank: FloatArray) -> FloatArray:
+    return np.asarray(np.log1p(-rank) - np.log(rank))
