@@ -15,7 +15,7 @@ ROOT = Path(haystat.__file__).parent
 #: neighbours and may import each other as long as no module imports itself in a circle.
 STOREYS = (
     ("errors",),
-    ("files",),
+    ("files", "progress"),
     ("measures",),
     ("pool",),
     ("estimators",),
@@ -23,7 +23,7 @@ STOREYS = (
     ("response",),
     ("designs",),
     ("estimation",),
-    ("log", "ledger", "reuse", "progress", "questions", "annotators"),
+    ("log", "ledger", "reuse", "questions", "annotators"),
     ("evaluation",),
     ("study",),
     ("formats", "report"),

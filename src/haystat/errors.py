@@ -5,7 +5,8 @@ HaystatError (ValueError)
 │   ├── BadScore           a score is NaN, infinite or not a number
 │   ├── LengthMismatch     arrays that describe the same items differ in length
 │   ├── DuplicateId        two items share an id
-│   └── EmptyPool          no items
+│   ├── EmptyPool          no items
+│   └── PoolChanged        the source of the pool is not what it was
 ├── UnknownName            no measure, design, column, system … of that name
 ├── BadOption              an option outside what is allowed
 ├── AnswerError            an answer cannot be taken
@@ -15,6 +16,7 @@ HaystatError (ValueError)
 ├── BudgetError            more labels wanted than there are items
 ├── NoSupport              the draws cannot speak about this measure
 ├── LogError               a saved log is damaged or belongs to another pool
+├── EngineError            the database that holds the pool failed
 └── FileError              a file cannot be read, or is not what it claims to be
     └── StudyError         a study file is no study, damaged, full, read-only or too new
 """
@@ -42,6 +44,10 @@ class DuplicateId(PoolError):
 
 class EmptyPool(PoolError):
     """The pool has no items."""
+
+
+class PoolChanged(PoolError):
+    """The source of the pool is not what it was."""
 
 
 class UnknownName(HaystatError):
@@ -78,6 +84,10 @@ class NoSupport(HaystatError):
 
 class LogError(HaystatError):
     """A saved log is damaged or belongs to another pool."""
+
+
+class EngineError(HaystatError):
+    """The database that holds the pool failed; nothing was written."""
 
 
 class FileError(HaystatError):

@@ -37,6 +37,8 @@ class Questions:
         self._pool = pool
         self._ledger = ledger
         self._label_index = {label: index for index, label in enumerate(pool.classes)}
+        self._asked_ids: dict[Any, int] = {}
+        self._n_stages = 0  # whose items are among the asked ids
 
     def query(self, question: int) -> Query:
         """The question as people see it."""
@@ -65,9 +67,9 @@ class Questions:
             return question
         by_key = self._by_key(name) if isinstance(name, str) else None
         if by_key is None:
-            return self._about(self._pool.index_of(name), name)
+            return self._about(self._position(name), name)
         try:
-            item = self._pool.index_of(name)
+            item = self._position(name)
         except UnknownItem:
             return by_key
         if self.item_of(by_key) == item:
@@ -142,6 +144,17 @@ class Questions:
         question = asked[repeat - 1] if 0 < repeat <= len(asked) else None
         # What is not written as we write it is no key of ours.
         return question if question is not None and self._key(question, item) == key else None
+
+    def _position(self, name: Any) -> int:
+        """Position of the item with this id: of one that was asked about, as the ledger has it."""
+        stages = self._ledger.stages
+        for stage in stages[self._n_stages :]:
+            new = stage.item[: stage.n_new].tolist()
+            self._asked_ids.update((self._pool.id_of(item), item) for item in new)
+        self._n_stages = len(stages)
+        value = name.item() if isinstance(name, np.generic) else name
+        known = self._asked_ids.get(value) if type(value) in (int, str) else None
+        return self._pool.index_of(name) if known is None else known
 
     def _about(self, item: int, name: Any) -> int:
         asked = self._asked_about(item)

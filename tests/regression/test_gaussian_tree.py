@@ -85,4 +85,6 @@ def test_examples_stand_for_the_predictions_of_a_cell():
     first = problem.losses.moments(np.zeros(1), np.full(1, 2.0)).first[0, 0]
     centre = problem.measure._centre
     label = scores - centre
-    np.testing.assert_allclose(first, [4, 0, label.mean(), np.mean(label**2) + 4, 1], rtol=0.03)
+    expected = [4, 0, label.mean(), np.mean(label**2) + 4, 1]
+    # The examples are spread over the first 1,024 items by u, which are a random sample.
+    np.testing.assert_allclose(first, expected, rtol=0.03, atol=3 / np.sqrt(1024))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from haystat.measures.base import Measure
-from haystat.measures.outputs import IntArray, Outputs, Schema
+from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses
 from haystat.pool.tree import Tree
@@ -16,6 +16,9 @@ class Order(Protocol):
 
     def take(self, cell: int, rank: int) -> int:
         """The item of `cell` with the (rank + 1)-th smallest u."""
+
+    def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
+        """The n items of `cell` with the smallest u, fewer if it has fewer; u in [0, 1)."""
 
 
 class AnyPool(Protocol):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.ids import Ids
-from haystat.pool.order import permanent_numbers
+from haystat.pool.order import as_shares, permanent_numbers
 from haystat.pool.strata import renumber
 
 FIRST_CANDIDATES = 1024  # items a cell keeps ready; more are fetched when it runs dry
@@ -75,7 +75,7 @@ class Candidates:
         self._size = cells.size
         self._ids = ids
         self._seed = seed
-        self._sorted: dict[int, IntArray] = {}
+        self._sorted: dict[int, tuple[IntArray, NDArray[np.int64]]] = {}
         item, u = self._smallest(np.arange(len(cells)), FIRST_CANDIDATES)
         cell = self._of_item[item]
         # Few cells fit 16 bits, which numpy sorts by counting.
@@ -85,18 +85,30 @@ class Candidates:
 
     def take(self, cell: int, rank: int) -> int:
         """The item of `cell` with the (rank + 1)-th smallest u."""
+        return int(self._run(cell, rank + 1)[0][rank])
+
+    def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
+        """The n items of `cell` with the smallest u, fewer if it has fewer; u in [0, 1)."""
+        item, u = self._run(cell, n)
+        return item[:n], as_shares(u[:n])
+
+    def _run(self, cell: int, n: int) -> tuple[IntArray, NDArray[np.int64]]:
+        """The beginning of a cell's order, at least n items of it if there are as many."""
         run = self._sorted.get(cell)
         if run is None:
             first = slice(self._start[cell], self._start[cell + 1])
             run = self._keep(cell, self._first_item[first], self._first_u[first])
-        n_wanted = 4 * (rank + 1)
-        while len(run) <= rank < self._size[cell]:
+        n_wanted = 4 * n
+        while len(run[0]) < n and len(run[0]) < self._size[cell]:
             run = self._keep(cell, *self._smallest(np.array([cell]), n_wanted))
             n_wanted *= 2
-        return int(run[rank])
+        return run
 
-    def _keep(self, cell: int, item: IntArray, u: NDArray[np.int64]) -> IntArray:
-        run = item[np.argsort(u, kind="stable")]
+    def _keep(
+        self, cell: int, item: IntArray, u: NDArray[np.int64]
+    ) -> tuple[IntArray, NDArray[np.int64]]:
+        order = np.argsort(u, kind="stable")
+        run = item[order], u[order]
         self._sorted[cell] = run
         return run
 
@@ -107,7 +119,7 @@ class Candidates:
         returned for a cell is the beginning of its order, whatever its length.
         """
         threshold = np.full(len(self._size), -1, dtype=np.int64)
-        threshold[cells] = _thresholds(self._size[cells], n_wanted)
+        threshold[cells] = thresholds(self._size[cells], n_wanted)
         items, numbers = [], []
         for start in range(0, len(self._of_item), CHUNK):
             limit = threshold[self._of_item[start : start + CHUNK]]
@@ -119,7 +131,7 @@ class Candidates:
         return np.concatenate(items), np.concatenate(numbers)
 
 
-def _thresholds(size: IntArray, n_wanted: int) -> NDArray[np.int64]:
+def thresholds(size: IntArray, n_wanted: int) -> NDArray[np.int64]:
     """u below which n_wanted of `size` items lie, but for a chance of one in a thousand million."""
     share = (n_wanted + EXCESS * np.sqrt(n_wanted)) / size
     largest_double = float(2**63 - 1024)

@@ -18,8 +18,9 @@ from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
-from haystat.pool.numbers import number_losses
+from haystat.pool.numbers import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
+from haystat.pool.scales import joint_steps
 from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
@@ -162,8 +163,9 @@ class Pool:
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""
         if not self.classes:
+            deviation = self._deviation(cells)
             return number_losses(
-                measure, self.outputs, self.scores, self._deviations, cells.of_item, cells.size
+                measure, self.outputs, self.candidates(cells), cells.size, deviation
             )
         if measure.signature(cells.example) is not None:
             return equal_losses(measure, cells.example, len(self.classes))
@@ -223,6 +225,13 @@ class Pool:
             shares = prior.mean_prior(systems, of_item, size, len(self.classes))
         return prior.kept_possible(shares)
 
+    def _deviation(self, cells: Cells) -> FloatArray:
+        """Prior standard deviation of a label in each cell, (K,)."""
+        if self._deviations is None:
+            return same_deviation(float(self.scores.mean(axis=1).std()), len(cells))
+        total = np.bincount(cells.of_item, weights=self._deviations**2, minlength=len(cells))
+        return given_deviation(total.astype(np.float64), cells.size)
+
     def _strata(self, strata: int | ArrayLike, stratify: str | ArrayLike) -> NDArray[np.int32]:
         if checks.as_array("strata", strata).ndim > 0:
             return checked_strata(strata, self.size)
@@ -243,8 +252,7 @@ class Pool:
             return np.asarray(self.scores.mean(axis=1))
         if len(self.systems) == 1:
             return prior.natural_scale(self.scores[:, 0])
-        scales = [prior.natural_scale(column) for column in self.scores.T]
-        return np.asarray(np.mean(scales, axis=0))
+        return joint_steps(self.scores)
 
     def _tree(self, branching: int, parents: ArrayLike | None) -> Tree:
         if parents is not None:

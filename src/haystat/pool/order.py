@@ -10,6 +10,7 @@ on overflow, compute the same number with plain BIGINT arithmetic. The network p
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ def round_keys(seed: int) -> tuple[int, ...]:
     return tuple(int.from_bytes(digest[start : start + 4], "big") for start in starts)
 
 
+def as_shares(u: NDArray[np.int64]) -> NDArray[np.float64]:
+    """u as numbers in [0, 1): its 53 highest bits, so that none is rounded up to 1."""
+    return np.asarray((u >> 10) * 2.0**-53)
+
+
 def permanent_numbers(keys: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     """u of each key, uniform on 0 … 2**63 - 1."""
     result = np.empty(len(keys), dtype=np.int64)
@@ -54,3 +60,10 @@ def permanent_numbers(keys: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
             left, right = right, mixed
         result[start : start + CHUNK] = (left << 31) | (right >> 1)
     return result
+
+
+def unit_numbers(ids: Sequence[Any], seed: int) -> NDArray[np.float64]:
+    """u in [0, 1) of integer or text ids."""
+    of_text = any(isinstance(value, str) for value in ids)
+    keys = keys_of(np.array(ids, dtype=object if of_text else None)) if ids else np.zeros(0, int)
+    return as_shares(permanent_numbers(keys, seed))

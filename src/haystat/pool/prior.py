@@ -11,6 +11,7 @@ from scipy.special import expit, log_softmax
 from haystat.measures.outputs import FloatArray, IntArray
 
 SMALLEST = 1e-9  # probabilities are kept this far from 0 and 1
+DIGITS = 20  # binary digits of a cell's prior that count
 TRUST = 0.95  # in a prediction that comes without a score
 
 
@@ -21,9 +22,12 @@ def looks_like_probabilities(scores: FloatArray) -> bool:
 
 def natural_scale(scores: FloatArray) -> FloatArray:
     """Probabilities as logits; other scores as they are."""
-    if not looks_like_probabilities(scores):
-        return scores
-    odds = np.clip(scores, SMALLEST, 1 - SMALLEST)
+    return logit(scores) if looks_like_probabilities(scores) else scores
+
+
+def logit(probability: FloatArray) -> FloatArray:
+    """Logarithm of the odds, of probabilities kept away from 0 and 1."""
+    odds = np.clip(probability, SMALLEST, 1 - SMALLEST)
     odds /= 1 - odds
     return np.log(odds, out=odds)
 
@@ -65,7 +69,7 @@ def mean_prior(
         if scores.ndim == 2:
             means.append(group_means(class_probabilities(scores), group, size))
         elif n_classes == 2:
-            positive = group_means(positive_probability(scores)[:, None], group, size)
+            positive = rounded(group_means(positive_probability(scores)[:, None], group, size))
             means.append(np.hstack([1 - positive, positive]))
         else:
             means.append(np.full((len(size), n_classes), 1 / n_classes))
@@ -91,6 +95,16 @@ def kept_possible(shares: FloatArray) -> FloatArray:
     """The same shares (K, C) with no label ruled out: what the prior forbids is never drawn."""
     possible = np.maximum(shares, SMALLEST)
     return np.asarray(possible / possible.sum(axis=1, keepdims=True))
+
+
+def rounded(values: FloatArray) -> FloatArray:
+    """The values to DIGITS binary digits.
+
+    Engines add up the scores of a cell in orders of their own, so that the last digits differ;
+    without those the draws are the same on every engine.
+    """
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, DIGITS)), exponent - DIGITS))
 
 
 def _are_distributions(scores: FloatArray) -> bool:

@@ -27,12 +27,17 @@ def csf_edges(scores: FloatArray, n_strata: int) -> FloatArray:
     n_bins = HISTOGRAM_BINS_PER_STRATUM * n_strata
     bin_edges = np.linspace(np.min(scores), np.max(scores), n_bins + 1)
     counts = np.bincount(locate(scores, bin_edges[1:-1]), minlength=n_bins)
+    return np.unique(bin_edges[opening_bins(counts, n_strata)])
+
+
+def opening_bins(counts: NDArray[np.integer], n_strata: int) -> NDArray[np.int64]:
+    """The bins of a histogram with which strata begin, but for the first stratum."""
     cumulative = np.cumsum(np.sqrt(counts))
     cuts = cumulative[-1] * np.arange(1, n_strata) / n_strata
     first = np.maximum(np.searchsorted(cumulative, cuts), 1)
     steps = np.arange(len(first))
     strictly_increasing = np.maximum.accumulate(first - steps) + steps
-    return np.unique(bin_edges[strictly_increasing[strictly_increasing < n_bins]])
+    return np.asarray(strictly_increasing[strictly_increasing < len(counts)])
 
 
 def geometric_edges(scores: FloatArray, n_strata: int) -> FloatArray:

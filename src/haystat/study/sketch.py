@@ -24,7 +24,7 @@ from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.base import AnyPool, Order
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
-from haystat.pool.order import as_shares, keys_of, permanent_numbers
+from haystat.pool.order import unit_numbers
 from haystat.pool.tree import Tree
 from haystat.study.codec import (
     PLAIN,
@@ -132,16 +132,6 @@ def write_chunks(
             row = (cell, first + start, len(part), content)
             connection.execute("INSERT INTO candidates VALUES (?, ?, ?, ?)", row)
         done += len(run)
-
-
-def unit_numbers(ids: Sequence[Any], seed: int, known: Sequence[float | None] = ()) -> FloatArray:
-    """u of items in [0, 1), from their ids where it is not `known`."""
-    of_text = any(isinstance(value, str) for value in ids)
-    keys = keys_of(np.array(ids, dtype=object if of_text else None)) if ids else np.zeros(0, int)
-    u = as_shares(permanent_numbers(keys, seed))
-    given = [row for row, value in enumerate(known) if value is not None]
-    u[given] = [known[row] for row in given]
-    return u
 
 
 def sketch_digest(connection: sqlite3.Connection, later: Collection[tuple[int, int]] = ()) -> str:
@@ -269,8 +259,8 @@ class Items:
         return index, self._shares(index)
 
     def _shares(self, index: IntArray) -> FloatArray:
-        ids = [self.ids[self.row_of[i]] for i in index.tolist()]
-        return unit_numbers(ids, self._seed, [self._u.get(i) for i in index.tolist()])
+        u = unit_numbers([self.ids[self.row_of[i]] for i in index.tolist()], self._seed)
+        return np.array([self._u.get(i, own) for i, own in zip(index.tolist(), u, strict=True)])
 
     def forget(self, cell: int, n_kept: int) -> None:
         """Drop what was read of a cell beyond `n_kept`: the transaction that wrote it failed."""

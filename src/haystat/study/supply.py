@@ -44,7 +44,8 @@ class Supply:
         cells = pool.cells(measure)
         order = pool.candidates(cells)
         stop = min(int(cells.size[dry.cell]), dry.n_kept + max(CHUNK, dry.n_kept))
-        run = [order.take(dry.cell, rank) for rank in range(dry.n_kept, stop)]
+        item, u = order.first(dry.cell, stop)
+        run = item[dry.n_kept :], u[dry.n_kept :]
         write_chunks(draft.connection, pool, records, {dry.cell: dry.n_kept}, [run])
         firsts = range(dry.n_kept, stop, CHUNK)
         chunks = [[first, chunk_digest(draft.connection, dry.cell, first)] for first in firsts]

@@ -1,0 +1,161 @@
+"""The first pass: what a pool ranges over, and whether its rows can be a pool at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, NoReturn
+
+import numpy as np
+
+from haystat.engines.columns import Columns, mean_of
+from haystat.engines.source import Source
+from haystat.errors import BadScore, DuplicateId, EmptyPool, PoolError, UnknownLabel
+from haystat.measures.outputs import FloatArray
+from haystat.pool.checks import LARGEST
+
+EXACT = 1 << 24  # ids that are compared with each other at a time
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Number of rows; range of each score, (S, 2), and of what predicted numbers are cut on.
+
+    That is the deviation, or the mean of the systems. positive is the smallest first score above
+    0; spread the standard deviation of the mean; id_range the smallest and largest id, as texts.
+    """
+
+    size: int
+    score_range: FloatArray
+    number_range: tuple[float, float] | None
+    positive: float | None
+    spread: float
+    id_range: tuple[str, str]
+
+
+def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> Summary:
+    """One pass over the rows; raises on the first kind of fault, with a count and an example."""
+    columns.check(source.table.schema(), classes)
+    table = source.table
+    faults = _faults(table, columns, classes)
+    wanted = {"n": table.count()}
+    wanted |= {f"fault{i}": (fault.rows).sum() for i, fault in enumerate(faults)}
+    scores = [columns.score(table, i) for i in range(len(columns.scores))]
+    for i, score in enumerate(scores):
+        usable = columns.is_usable(score)
+        wanted |= {f"low{i}": score.min(where=usable), f"high{i}": score.max(where=usable)}
+    wanted["positive"] = scores[0].min(where=columns.is_usable(scores[0]) & (scores[0] > 0))
+    if not classes:
+        mean = mean_of(scores)
+        wanted["spread"] = mean.std(how="pop", where=columns.is_usable(mean))
+        cut = mean if columns.deviation is None else table[columns.deviation].cast("float64")
+        usable = columns.is_usable(cut)
+        wanted |= {"least": cut.min(where=usable), "most": cut.max(where=usable)}
+    ids = [table[name] for name in columns.id]
+    wanted |= {"first_id": ids[0].min(), "last_id": ids[-1].max()}
+    with source.reading():
+        (found,) = table.aggregate(**wanted).to_pyarrow().to_pylist()
+    if not found["n"]:
+        raise EmptyPool(f"{source.name} has no rows; a pool has at least one item")
+    for i, fault in enumerate(faults):
+        if found[f"fault{i}"]:
+            _refuse(source, columns, fault, int(found[f"fault{i}"]))
+    ranges = [[found[f"low{i}"], found[f"high{i}"]] for i in range(len(scores))]
+    return Summary(
+        int(found["n"]),
+        np.array(ranges, dtype=np.float64),
+        None if classes else (found["least"], found["most"]),
+        found["positive"],
+        float(found.get("spread") or 0.0),
+        (str(found["first_id"]), str(found["last_id"])),
+    )
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """Rows that cannot be items, what is wrong with them, what to do, and which column to show."""
+
+    rows: Any
+    error: type[PoolError] | type[UnknownLabel]
+    what: str
+    remedy: str
+    column: str
+
+
+def _faults(table: Any, columns: Columns, classes: tuple[Any, ...]) -> list[_Fault]:
+    faults = [
+        _Fault(
+            table[name].isnull(),
+            PoolError,
+            f"ids in column {name!r} are missing",
+            "give every row an id",
+            name,
+        )
+        for name in columns.id
+    ]
+    for i, name in enumerate(columns.scores):
+        bad = ~columns.is_usable(columns.score(table, i))
+        what = f"scores in column {name!r} are missing, NaN, infinite or beyond {LARGEST:g}"
+        faults.append(
+            _Fault(bad, BadScore, what, "drop these rows or give them a finite score", name)
+        )
+    for i, name in enumerate(columns.predictions):
+        bad = ~columns.is_class(table, i, classes)
+        what = f"predictions in column {name!r} are none of {list(classes)}"
+        remedy = "add them to `classes`, or drop these rows"
+        faults.append(_Fault(bad, UnknownLabel, what, remedy, name))
+    for name in columns.facts:
+        what = f"values of column {name!r} are missing"
+        remedy = "fill them in, with 'unknown' for instance"
+        faults.append(_Fault(table[name].isnull(), PoolError, what, remedy, name))
+    if columns.deviation is not None:
+        name = columns.deviation
+        bad = ~table[name].cast("float64").between(0.0, LARGEST).fill_null(False)
+        what = f"deviations in column {name!r} are negative, missing or not finite"
+        remedy = "a standard deviation is finite and at least 0"
+        faults.append(_Fault(bad, PoolError, what, remedy, name))
+    return faults
+
+
+def _refuse(source: Source, columns: Columns, fault: _Fault, n: int) -> NoReturn:
+    names = list(dict.fromkeys([*columns.id, fault.column, *columns.scores]))
+    with source.reading():
+        rows = source.table.filter(fault.rows).select(*names).limit(1).to_pyarrow().to_pylist()
+    example = rows[0] if rows else {}
+    given = example.get(fault.column)
+    of = {name: example.get(name) for name in columns.id}
+    if fault.column in columns.id:
+        of = {name: example.get(name) for name in columns.scores}
+    where = ", ".join(f"{name} {value!r}" for name, value in of.items())
+    raise fault.error(f"{n} {fault.what}, such as {given!r} at {where}; {fault.remedy}")
+
+
+def check_duplicates(source: Source, columns: Columns, size: int) -> None:
+    """Raise if an id is given twice.
+
+    Ids are compared with each other up to EXACT of them. Of more, a part that is drawn by a hash
+    is; the candidates are compared besides, so that what is given twice throughout is found.
+    """
+    table = source.table.select(hs_id=columns.id_of(source.table))
+    parts = ceil(size / EXACT)
+    if parts > 1:
+        table = table.filter(table.hs_id.hash() % parts == 0)
+    counts = table.aggregate(n=table.count(), different=table.hs_id.nunique())
+    with source.reading():
+        (found,) = counts.to_pyarrow().to_pylist()
+        if found["n"] == found["different"]:
+            return
+        repeated = table.group_by("hs_id").agg(n=table.count())
+        repeated = repeated.filter(repeated.n > 1)
+        rows = repeated.order_by("hs_id").limit(1).to_pyarrow().to_pylist()
+    refuse_duplicates(columns, found["n"] - found["different"], rows[0]["hs_id"], parts)
+
+
+def refuse_duplicates(columns: Columns, n: int, example: Any, parts: int = 1) -> NoReturn:
+    """Say that n ids repeat an earlier one."""
+    among = "" if parts == 1 else f" among one in {parts} of the rows"
+    name = " and ".join(repr(column) for column in columns.id)
+    raise DuplicateId(
+        f"{n} ids in column {name} repeat an earlier one{among}, such as {example!r}; ids must be "
+        "unique: drop repeated rows"
+    )

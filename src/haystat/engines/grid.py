@@ -1,0 +1,83 @@
+"""How many edges of a grid a score reaches, counted by an engine as numpy counts it.
+
+The engine guesses the nearest edge by arithmetic, on the logit scale if need be; a small table
+says which raw score that edge is, and one comparison puts the guess right. So a logarithm that
+differs in its last digit does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+
+from haystat.measures.outputs import FloatArray
+from haystat.pool.prior import SMALLEST
+from haystat.pool.scales import Scale
+
+FEW = 8  # edges that are quicker compared one by one
+NARROW = 1e-9  # range, relative to the numbers in it, below which a guess may miss its edge
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Ascending edges on the raw score, (n,).
+
+    Where width is positive, edge k (from 1) lies at low + k * width on the scale of the guess,
+    which is the logit scale for probabilities.
+    """
+
+    edges: FloatArray
+    low: float = 0.0
+    width: float = 0.0
+    on_logits: bool = False
+
+
+def even_grid(scale: Scale, n_bins: int) -> Grid:
+    """Bins of one width on a scale."""
+    edges = np.linspace(scale.low, scale.high, n_bins + 1)[1:-1]
+    width = (scale.high - scale.low) / n_bins
+    largest = max(abs(scale.low), abs(scale.high))
+    if scale.high - scale.low <= NARROW * largest:
+        width = 0.0
+    return Grid(scale.raw(edges), scale.low, width, scale.is_probability)
+
+
+def threshold_grid(thresholds: FloatArray) -> Grid:
+    """Thresholds as they are; a guess helps if they are a uniform grid."""
+    if len(thresholds) > FEW:
+        width = (thresholds[-1] - thresholds[0]) / (len(thresholds) - 1)
+        even = np.allclose(np.diff(thresholds), width, rtol=1e-3, atol=0)
+        if even and thresholds[-1] - thresholds[0] > NARROW * np.abs(thresholds).max():
+            return Grid(thresholds, float(thresholds[0] - width), float(width))
+    return Grid(thresholds)
+
+
+def with_reached(table: Any, column: str, grid: Grid, name: str) -> Any:
+    """The table with the number of edges at or below `column` as `name`."""
+    if grid.width <= 0 or len(grid.edges) <= FEW:
+        reached = ibis.literal(0, type="int64")
+        for edge in grid.edges[np.isfinite(grid.edges)].tolist():
+            reached = reached + (table[column] >= edge).cast("int64")
+        return table.mutate(**{name: reached})
+    nearest = _nearest(table[column], grid)
+    edges = np.concatenate([[-np.finfo(np.float64).max], grid.edges])
+    edges = np.minimum(edges, np.finfo(np.float64).max)  # infinite: beyond every score
+    small = ibis.memtable(
+        pa.table({"hs_nearest": np.arange(len(edges)), "hs_edge": edges}),
+    )
+    joined = table.mutate(hs_guess=nearest).join(small, [("hs_guess", "hs_nearest")], how="inner")
+    reached = joined.hs_guess - (joined[column] < joined.hs_edge).cast("int64")
+    return joined.mutate(**{name: reached}).drop("hs_guess", "hs_nearest", "hs_edge")
+
+
+def _nearest(score: Any, grid: Grid) -> Any:
+    """The number of the edge nearest to a score, from 0 to n."""
+    if grid.on_logits:
+        probability = score.clip(lower=SMALLEST, upper=1 - SMALLEST)
+        score = (probability / (1 - probability)).ln()
+    step = ((score - grid.low) * (1 / grid.width) + 0.5).floor().cast("int64")
+    return step.clip(lower=0, upper=len(grid.edges))

@@ -1,0 +1,59 @@
+"""Losses that differ inside a cell, from the groups of a sketch: no further pass is needed.
+
+Each group counts as so many items with its mean scores. A group is a thousandth of the range of
+a score wide, so that the moments are those of the items but for a small share; they only shape
+the proposal, and the estimate looks up labelled items one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from haystat.engines.held import Held, MergedOrder
+from haystat.engines.sketch import atom_sums
+from haystat.measures.base import Measure
+from haystat.measures.outputs import IntArray, Outputs
+from haystat.pool.losses import MeanLosses
+from haystat.pool.numbers import NumberLosses, given_deviation, number_losses, same_deviation
+
+
+def binned_losses(
+    measure: Measure, held: Held, of_atom: IntArray, size: IntArray, n_classes: int
+) -> MeanLosses:
+    """Loss moments of every cell under each label."""
+    groups, atom_of, atoms = held.sketch.groups, held.sketch.atom_of, held.sketch.atoms
+    outputs = Outputs(
+        np.zeros(len(atom_of), dtype=np.int64),
+        groups.score_sum / groups.size[:, None],
+        atoms.predictions[atom_of],
+        {name: values[atom_of] for name, values in atoms.facts.items()},
+    )
+    cell, weight = of_atom[atom_of], groups.size / size[of_atom[atom_of]]
+    shape = (len(size), n_classes, measure.n_risk)
+    first, second = np.zeros(shape), np.zeros((*shape, measure.n_risk))
+    for label in range(n_classes):
+        loss = measure.loss(outputs, np.full(len(outputs), label))
+        np.add.at(first[:, label], cell, weight[:, None] * loss)
+        for i in range(measure.n_risk):
+            np.add.at(second[:, label, i], cell, (weight * loss[:, i])[:, None] * loss)
+    return MeanLosses(measure, first, second)
+
+
+def binned_number_losses(
+    measure: Measure,
+    held: Held,
+    of_atom: IntArray,
+    size: IntArray,
+    spread: float,
+    outputs: Callable[[IntArray], Outputs],
+) -> NumberLosses:
+    """Losses of cells whose labels are numbers, as hs.Pool sees them."""
+    order = MergedOrder(held, of_atom, size)
+    deviation = same_deviation(spread, len(size))
+    if held.layout.columns.deviation is not None:
+        groups = held.sketch.groups
+        total = atom_sums(groups.square_sum, of_atom[held.sketch.atom_of], len(size))
+        deviation = given_deviation(total, size)
+    return number_losses(measure, outputs, order, size, deviation)

@@ -1,0 +1,192 @@
+"""The passes over a pool: what it ranges over, its groups, and the first items by u."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from haystat.engines.columns import (
+    DEVIATION,
+    ID,
+    Columns,
+    fact_name,
+    prediction_name,
+    score_name,
+)
+from haystat.engines.grid import Grid, with_reached
+from haystat.engines.number import with_number
+from haystat.engines.source import Source
+from haystat.errors import BadOption
+from haystat.measures.outputs import FloatArray, IntArray
+
+PLACE, U, ATOM, LIMIT = "hs_place", "hs_u", "hs_atom", "hs_limit"
+MOST_GROUPS = 1 << 20
+STEEPEST = 700.0  # beyond which exp() leaves the range of a double
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How rows are put into groups.
+
+    ladders: the columns of ours that are located, each on its grid; the place of a row is the sum.
+    bins: (system, grid) of further thresholds that a measure looks at. thresholds: from which
+    score a system predicts class 1, where no predictions are given. scales: whether each score is
+    a probability.
+    """
+
+    columns: Columns
+    classes: tuple[Any, ...]
+    thresholds: tuple[float, ...]
+    ladders: tuple[tuple[str, Grid], ...]
+    probabilities: tuple[bool, ...]
+    bins: tuple[tuple[int, Grid], ...] = ()
+
+    @property
+    def systems(self) -> range:
+        """Numbers of the systems."""
+        return range(len(self.columns.scores))
+
+    @property
+    def keys(self) -> list[str]:
+        """Names of the columns that tell groups apart."""
+        predictions = [prediction_name(i) for i in self.systems] if self.classes else []
+        facts = [fact_name(i) for i in range(len(self.columns.facts))]
+        return [PLACE, *predictions, *facts, *bin_names(self)]
+
+    def placed(self, table: Any) -> Any:
+        """The rows under our names, with their keys."""
+        rows = self.columns.plain(table, self.classes, self.thresholds)
+        places = []
+        for position, (column, grid) in enumerate(self.ladders):
+            places.append(f"hs_place{position}")
+            rows = with_reached(rows, column, grid, places[-1])
+        for name, (system, grid) in zip(bin_names(self), self.bins, strict=True):
+            rows = with_reached(rows, score_name(system), grid, name)
+        total = rows[places[0]]
+        for place in places[1:]:
+            total = total + rows[place]
+        return rows.mutate(**{PLACE: total}).drop(*places)
+
+
+def bin_names(layout: Layout) -> list[str]:
+    """Names of the columns that count the thresholds reached."""
+    return [f"hs_bin{i}" for i in range(len(layout.bins))]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows that agree in place, predictions, facts and bins: G of them.
+
+    key is an Arrow table of the keys, one row a group. score_sum and prior_sum (G, S), square_sum
+    (G,) of the deviations.
+    """
+
+    key: pa.Table
+    size: IntArray
+    score_sum: FloatArray
+    prior_sum: FloatArray
+    square_sum: FloatArray
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One of the keys, (G,)."""
+        return np.asarray(self.key[name].to_numpy(zero_copy_only=False))
+
+
+def read_groups(source: Source, layout: Layout) -> Groups:
+    """One pass: count the rows of each group and add up their scores."""
+    with source.reading():
+        rows = layout.placed(source.table)
+        sums = {"hs_size": rows.count()}
+        for i in layout.systems:
+            score = rows[score_name(i)]
+            sums[f"hs_sum{i}"] = score.sum()
+            sums[f"hs_prior{i}"] = (
+                score if layout.probabilities[i] or not layout.classes else _logistic(score)
+            ).sum()
+        if layout.columns.deviation is not None:
+            sums["hs_square"] = (rows[DEVIATION] * rows[DEVIATION]).sum()
+        grouped = rows.group_by(layout.keys).agg(**sums)
+        table = grouped.limit(MOST_GROUPS + 1).to_pyarrow()
+    if table.num_rows > MOST_GROUPS:
+        raise BadOption(
+            f"the rows fall into more than {MOST_GROUPS} kinds; are the columns "
+            f"{list(layout.columns.facts)} facts that many rows share?"
+        )
+    # Engines return groups in any order.
+    table = table.sort_by([(name, "ascending") for name in layout.keys])
+
+    def stacked(prefix: str) -> FloatArray:
+        columns = [table[f"{prefix}{i}"].to_numpy() for i in layout.systems]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    n_groups = table.num_rows
+    return Groups(
+        table.select(layout.keys),
+        table["hs_size"].to_numpy().astype(np.int64),
+        stacked("hs_sum"),
+        stacked("hs_prior"),
+        table["hs_square"].to_numpy() if layout.columns.deviation else np.zeros(n_groups),
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows with a small u, in the order of atom and u: all (n,), scores (n, S)."""
+
+    atom: NDArray[np.int32]
+    u: NDArray[np.int64]
+    id: NDArray[Any]
+    scores: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+
+def read_smallest(
+    source: Source, layout: Layout, groups: Groups, atom: IntArray, limit: IntArray, seed: int
+) -> Found:
+    """One pass: the rows of each group with u at or below its limit, (G,); none where it is < 0."""
+    wanted = np.flatnonzero(limit >= 0)
+    small = groups.key.take(pa.array(wanted))
+    small = small.append_column(ATOM, pa.array(atom[wanted].astype(np.int64)))
+    small = small.append_column(LIMIT, pa.array(limit[wanted]))
+    renamed = small.rename_columns(
+        [f"{n}_of" if n in layout.keys else n for n in small.schema.names]
+    )
+    with source.reading():
+        rows = with_number(layout.placed(source.table), ID, seed, U)
+        joined = rows.join(
+            ibis.memtable(renamed), [(name, f"{name}_of") for name in layout.keys], how="inner"
+        )
+        kept = joined.filter(joined[U] <= joined[LIMIT])
+        names = [ATOM, U, ID, *(score_name(i) for i in layout.systems)]
+        table = kept.select(*names).to_pyarrow()
+    return sorted_found(table, len(layout.systems))
+
+
+def sorted_found(table: pa.Table, n_systems: int) -> Found:
+    """Rows as an engine returns them, put into the order of atom and u."""
+    atom = table[ATOM].to_numpy().astype(np.int32)
+    u = table[U].to_numpy().astype(np.int64)
+    order = np.lexsort((u, atom))
+    scores = [table[score_name(i)].to_numpy()[order] for i in range(n_systems)]
+    return Found(atom[order], u[order], id_array(table[ID])[order], np.stack(scores, axis=1))
+
+
+def id_array(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Ids as numpy keeps them: integers, or texts as objects."""
+    if pa.types.is_decimal(column.type):
+        whole = [int(value) for value in column.to_pylist()]
+        return np.array(whole, dtype=np.uint64 if max(whole, default=0) >= 2**63 else np.int64)
+    values = column.to_numpy(zero_copy_only=False)
+    return np.asarray(values if values.dtype.kind in "iu" else values.astype(object))
+
+
+def _logistic(score: Any) -> Any:
+    steep = score.clip(lower=-STEEPEST, upper=STEEPEST)
+    return 1 / (1 + (-steep).exp())

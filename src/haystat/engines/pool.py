@@ -1,0 +1,265 @@
+"""EnginePool: the items to sample from, behind an engine. Keeps the contract of hs.Pool."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.engines.checks import Summary
+from haystat.engines.cut import Cut
+from haystat.engines.grid import threshold_grid
+from haystat.engines.held import CellOf, Held, MergedOrder, tag_of
+from haystat.engines.moments import binned_losses, binned_number_losses
+from haystat.engines.passes import Layout, read_groups
+from haystat.engines.records import Lookup
+from haystat.engines.sketch import (
+    Sketch,
+    atom_sums,
+    empty_items,
+    fetched,
+    make_atoms,
+    plain_id,
+)
+from haystat.engines.source import Source
+from haystat.errors import BadOption, PoolError, UnknownItem
+from haystat.measures.base import Measure
+from haystat.measures.facts import InMask, ScoreBin
+from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.pool import prior
+from haystat.pool.base import Order
+from haystat.pool.cells import Cells, thresholds
+from haystat.pool.losses import CellLosses, equal_losses
+from haystat.pool.strata import renumber
+from haystat.pool.tree import Tree, balanced_tree
+
+Bins = tuple[ScoreBin, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a pool was opened with, besides its rows."""
+
+    classes: tuple[Any, ...]
+    seed: int
+    branching: int
+    candidates: int
+
+
+class EnginePool:
+    """Items in files or a database, seen through a sketch. Made by hs.open_pool.
+
+    Draws, estimates and the order of items are those of hs.Pool over the same data and seed.
+    """
+
+    def __init__(
+        self,
+        source: Source | None,
+        summary: Summary,
+        layout: Layout,
+        cut: Cut,
+        settings: Settings,
+        lookup: Lookup,
+        sketch: Sketch | None = None,
+    ) -> None:
+        self.source = source
+        self.summary = summary
+        self.layout = layout
+        self.cut = cut
+        self.settings = settings
+        self.lookup = lookup
+        self._all: dict[Bins, Held] = {}
+        first = sketch or self._sketched(layout)
+        self._all[()] = self._held((), layout, first)
+        self.size = summary.size
+        self.classes = settings.classes
+        self.seed = settings.seed
+        self.systems = layout.columns.scores
+        self.n_strata = int(first.atoms.stratum.max()) + 1
+        self.tree: Tree = balanced_tree(self.n_strata, settings.branching)
+        self.schema = Schema(
+            self.size,
+            self.systems,
+            len(self.classes),
+            summary.score_range,
+            layout.columns.facts,
+            tuple(str(label) for label in self.classes),
+        )
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        where = "a sketch" if self.source is None else f"{self.source.name}, {self.source.engine}"
+        return f"EnginePool({self.size} items in {where}, systems {list(self.systems)})"
+
+    @property
+    def held(self) -> Held:
+        """The sketch without thresholds of a curve."""
+        return self._all[()]
+
+    def cells(self, measure: Measure) -> Cells:
+        """Group the items that `measure`, bound to this pool, cannot tell apart."""
+        held = self._held_for(measure)
+        atoms = held.sketch.atoms
+        signature = measure.signature(held.examples())
+        code = atoms.stratum
+        if signature is not None:
+            signature = renumber(signature).astype(np.int64)
+            code = code * (int(signature.max()) + 1) + signature
+        of_atom = renumber(code).astype(np.int64)
+        n_cells = int(of_atom.max()) + 1
+        size = np.zeros(n_cells, dtype=np.int64)
+        np.add.at(size, of_atom, atoms.size)
+        first = np.unique(of_atom, return_index=True)[1]
+        example = held.outputs(held.index(first, np.zeros_like(first)))
+        of_item = cast(NDArray[np.int32], CellOf(of_atom))
+        shares = self._mean_prior(held, of_atom, size)
+        return Cells(atoms.stratum[first], size, shares, example, of_item)
+
+    def losses(self, measure: Measure, cells: Cells) -> CellLosses:
+        """What the losses of `measure` look like from the cells."""
+        of_atom = cast(CellOf, cells.of_item).of_atom
+        held = self._held_for(measure)
+        if not self.classes:
+            spread = self.summary.spread
+            return binned_number_losses(measure, held, of_atom, cells.size, spread, self.outputs)
+        if measure.signature(cells.example) is not None:
+            return equal_losses(measure, cells.example, len(self.classes))
+        return binned_losses(measure, held, of_atom, cells.size, len(self.classes))
+
+    def candidates(self, cells: Cells) -> Order:
+        """The items of each cell in the order in which they are asked about."""
+        of_atom = cast(CellOf, cells.of_item).of_atom
+        held = next(h for h in self._all.values() if h.tag == tag_of(cells.example.index))
+        return MergedOrder(held, of_atom, cells.size)
+
+    def outputs(self, index: IntArray) -> Outputs:
+        """What the systems say about items."""
+        return self._of(index).outputs(index)
+
+    def id_of(self, index: int) -> Any:
+        """The user's id of an item."""
+        held = self._of(np.array([index]))
+        return plain_id(held.sketch.items.id[held.rows(np.array([index]))[0]])
+
+    def index_of(self, item: Any) -> int:
+        """The item with this id, provided that it is among the candidates."""
+        value = plain_id(item)
+        for held in self._all.values():
+            found = self._numbers(held).get(value) if type(value) in (int, str) else None
+            if found is not None:
+                return found
+        raise UnknownItem(
+            f"no item {item!r} among the candidates of the pool of {self.size}; ids look like "
+            f"{plain_id(self.held.sketch.items.id[0])!r}"
+        )
+
+    def records(self, index: IntArray) -> Mapping[str, Sequence[Any]]:
+        """The columns to show of some items."""
+        held = self._of(index)
+        return self.lookup.records(held.sketch.items.id[held.rows(index)])
+
+    def with_seed(self, seed: int) -> EnginePool:
+        """The same pool in another order: one more pass."""
+        settings = replace(self.settings, seed=seed)
+        return EnginePool(self.source, self.summary, self.layout, self.cut, settings, self.lookup)
+
+    def save(self, path: str | Path) -> None:
+        """Write the sketch as one file, whole or not at all; hs.open_pool reads it again."""
+        from haystat.engines.file import write_pool
+
+        write_pool(self, Path(path))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of all that draws depend on but the seed."""
+        groups = self.held.sketch.groups
+        parts = (self.classes, self.layout.columns, self.summary.id_range, self.n_strata)
+        digest = hashlib.sha256(repr(parts).encode())
+        digest.update(self.summary.score_range.tobytes())
+        digest.update(groups.size.tobytes())
+        digest.update(self.held.sketch.atom_of.tobytes())
+        digest.update(repr(groups.key.to_pydict()).encode())
+        return digest.hexdigest()[:16]
+
+    def _mean_prior(self, held: Held, of_atom: IntArray, size: IntArray) -> FloatArray:
+        """Mean prior p(y|x) of each cell, (K, C)."""
+        n_classes = len(self.classes)
+        if not n_classes:
+            return np.ones((len(size), 1))
+        if n_classes > 2:
+            return prior.kept_possible(np.full((len(size), n_classes), 1 / n_classes))
+        sketch = held.sketch
+        totals = atom_sums(sketch.groups.prior_sum, of_atom[sketch.atom_of], len(size))
+        positive = prior.rounded(totals / size[:, None])
+        means = [np.stack([1 - share, share], axis=1) for share in positive.T]
+        return prior.kept_possible(np.asarray(np.mean(means, axis=0)))
+
+    def _held_for(self, measure: Measure) -> Held:
+        facts = measure.facts() or ()
+        if any(isinstance(fact, InMask) for fact in facts):
+            raise BadOption(
+                "a mask has one entry for each item in memory; of a pool behind an engine name a "
+                "column: Within(measure, column=…, equals=…)"
+            )
+        bins = tuple(fact for fact in facts if isinstance(fact, ScoreBin))
+        if bins not in self._all:
+            grids = tuple((b.system_index, threshold_grid(b.grid)) for b in bins)
+            layout = replace(self.layout, bins=grids)
+            self._all[bins] = self._held(bins, layout, self._sketched(layout))
+        return self._all[bins]
+
+    def _sketched(self, layout: Layout) -> Sketch:
+        """Count the groups of a layout and fetch the first items of each atom."""
+        source = self._source("the items of a measure with thresholds")
+        groups = read_groups(source, layout)
+        if int(groups.size.sum()) != self.summary.size:
+            raise PoolError(
+                f"{source.name} changed between two passes: it had {self.summary.size} rows and "
+                f"has {int(groups.size.sum())} now; open the pool again"
+            )
+        atoms, atom_of = make_atoms(layout, groups, self.cut)
+        sketch = Sketch(atoms, groups, atom_of, empty_items(len(layout.systems)))
+        n_wanted = np.full(len(atoms), self.settings.candidates)
+        limit = thresholds(atoms.size, self.settings.candidates)
+        return fetched(source, layout, sketch, limit, n_wanted, self.settings.seed)
+
+    def _held(self, bins: Bins, layout: Layout, sketch: Sketch) -> Held:
+        def fetch(known: Sketch, limit: IntArray, n_wanted: IntArray) -> Sketch:
+            source = self._source("further items of a cell")
+            return fetched(source, layout, known, limit, n_wanted, self.settings.seed)
+
+        # The tag must be the same in every process, so that a saved log can be folded again.
+        tag = 0 if not bins else zlib.crc32(repr(bins).encode()) % 255 + 1
+        return Held(layout, sketch, tag, fetch)
+
+    def _of(self, index: IntArray) -> Held:
+        tag = tag_of(index)
+        return next((held for held in self._all.values() if held.tag == tag), self.held)
+
+    def _numbers(self, held: Held) -> dict[Any, int]:
+        """The numbers of all candidates by id."""
+        items = held.sketch.items
+        known: tuple[int, dict[Any, int]] = held.__dict__.get("numbers", (-1, {}))
+        if known[0] != len(items):
+            rank = np.arange(len(items)) - held.sketch.start()[items.atom]
+            index = held.index(items.atom.astype(np.int64), rank)
+            known = len(items), dict(zip(items.id.tolist(), index.tolist(), strict=True))
+            held.__dict__["numbers"] = known
+        return known[1]
+
+    def _source(self, what: str) -> Source:
+        if self.source is None:
+            raise PoolError(
+                f"{what} are not in the sketch, and its source is not here; open it where the "
+                "source is: hs.open_pool(sketch, source=…)"
+            )
+        return self.source

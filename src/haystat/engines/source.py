@@ -1,0 +1,193 @@
+"""Where the rows of a pool are: files, a database, any Ibis table; and whether they are still."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from haystat.engines import spark
+from haystat.engines.extras import needed
+from haystat.errors import BadOption, EngineError, FileError, HaystatError, PoolChanged, UnknownName
+
+DATABASES = (".duckdb", ".ddb", ".db")
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".csv.gz", ".tsv")
+MEMORY = "1GB"  # that DuckDB may use before it spills
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows behind an engine.
+
+    table is an Ibis table. name is what messages call it. files are those that it is read from,
+    with what they looked like when the pool was opened; none of a table that is not ours.
+    """
+
+    table: Any
+    name: str
+    pattern: str | None = None
+    files: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def engine(self) -> str:
+        """Name of the backend."""
+        return str(self.table.get_backend().name)
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the names, sizes and times of the files."""
+        return hashlib.sha256(repr(self.files).encode()).hexdigest()[:16]
+
+    def check(self) -> None:
+        """Raise unless the files are what they were."""
+        if self.pattern is None:
+            return
+        now = files_of(self.pattern)
+        if now != self.files:
+            changed = sorted({path for path, _, _ in set(now) ^ set(self.files)})
+            gone = [path for path in changed if not Path(path).exists()]
+            what = "vanished" if gone else "changed"
+            raise PoolChanged(
+                f"{(gone or changed)[0]} {what} since the pool was opened; open the pool again, "
+                "from files that nobody writes to"
+            )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A pass over the rows: what goes wrong in it is one line, and the files stay as they are.
+
+        Whatever a driver raises is turned into an EngineError.
+        """
+        self.check()
+        try:
+            yield
+        except (HaystatError, MemoryError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            self.check()
+            raise EngineError(f"{self.engine} failed on {self.name}: {first_line(error)}") from None
+        self.check()
+
+
+def first_line(error: BaseException) -> str:
+    """What a driver says, without its stack trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def files_of(pattern: str) -> tuple[tuple[str, int, int], ...]:
+    """Path, size and time of change of each file that a pattern names."""
+    paths = sorted(glob.glob(pattern, recursive=True)) if has_glob(pattern) else [pattern]
+    found = []
+    for path in paths:
+        try:
+            facts = Path(path).stat()
+        except FileNotFoundError:
+            continue
+        found.append((path, facts.st_size, facts.st_mtime_ns))
+    return tuple(found)
+
+
+def has_glob(pattern: str) -> bool:
+    """Whether a path stands for several files."""
+    return any(sign in pattern for sign in "*?[")
+
+
+def find_source(given: Any, table: str | None = None, engine: Any = None) -> Source:
+    """The rows that `given` names: a path or pattern, an Ibis table, or a Spark data frame."""
+    module = type(given).__module__
+    if module.startswith("ibis.") and hasattr(given, "schema"):
+        return Source(given, "the Ibis table")
+    if module.startswith("pyspark.") and hasattr(given, "createOrReplaceTempView"):
+        return Source(_from_spark_frame(given), "the Spark data frame")
+    if not isinstance(given, str | Path):
+        raise BadOption(
+            f"the source is a {type(given).__name__}; give a Parquet or CSV file, a pattern such "
+            "as 'dir/*.parquet', a DuckDB file, an Ibis table or a Spark data frame (for a table "
+            "in memory: hs.Pool.from_frame)"
+        )
+    return _from_path(str(given), table, engine)
+
+
+def _from_spark_frame(frame: Any) -> Any:
+    name = f"haystat_{id(frame):x}"
+    frame.createOrReplaceTempView(name)
+    return spark.connect(frame.sparkSession).table(name)
+
+
+def _from_path(path: str, table: str | None, engine: Any) -> Source:
+    if Path(path).is_dir():
+        path = str(Path(path) / "**" / "*.parquet")
+    remote = "://" in path
+    files = () if remote else files_of(path)
+    if not files and not remote:
+        raise FileNotFoundError(f"no file {path}")
+    kind = path.lower()
+    with _opening(path):
+        if kind.endswith(DATABASES):
+            rows = _from_database(path, table)
+        elif kind.endswith((*PARQUET, *CSV)):
+            rows = _from_files(path, kind, _connect(engine))
+        else:
+            raise FileError(
+                f"{path} is of no known kind; give a file or pattern ending in "
+                f"{', '.join((*PARQUET, *CSV, *DATABASES))}"
+            )
+    return Source(rows, path, None if remote else path, files)
+
+
+def _from_files(path: str, kind: str, connection: Any) -> Any:
+    read = connection.read_parquet if kind.endswith(PARQUET) else connection.read_csv
+    if connection.name == "pyspark" and not kind.endswith(PARQUET):
+        # Spark reads a CSV file as nameless texts unless told otherwise.
+        return read(path, header=True, inferSchema=True)
+    return read(path)
+
+
+def _from_database(path: str, table: str | None) -> Any:
+    connection = needed("ibis", "a DuckDB file").duckdb.connect(path, read_only=True)
+    tables = connection.list_tables()
+    if table is None and len(tables) == 1:
+        table = tables[0]
+    if table is None or table not in tables:
+        raise UnknownName(f"{path} has the tables {tables}; say which one is the pool: table=…")
+    return connection.table(table)
+
+
+def _connect(engine: Any) -> Any:
+    """An Ibis backend: DuckDB in this process unless Spark is asked for."""
+    if engine is None or engine == "duckdb":
+        needed("duckdb", "a pool too big for memory")
+        return needed("ibis", "a pool too big for memory").duckdb.connect(
+            memory_limit=MEMORY, preserve_insertion_order="false"
+        )
+    if engine == "spark":
+        return spark.connect(spark.session())
+    if isinstance(engine, str) and engine.startswith(("spark://", "local", "yarn", "k8s://")):
+        return spark.connect(spark.session(engine))
+    if hasattr(engine, "sparkContext"):
+        return spark.connect(engine)
+    if hasattr(engine, "read_parquet"):
+        return engine
+    raise BadOption(
+        f"engine is {engine!r}; it can be 'duckdb', 'spark', the address of a Spark master such "
+        "as spark://host:7077, a Spark session or an Ibis backend"
+    )
+
+
+@contextmanager
+def _opening(path: str) -> Iterator[None]:
+    """Turn whatever a library says about a file that it cannot read into one line."""
+    try:
+        yield
+    except (HaystatError, MemoryError):
+        raise
+    except Exception as error:
+        raise FileError(
+            f"{path} cannot be read; is it cut short or damaged? ({first_line(error)})"
+        ) from None
