@@ -5,14 +5,24 @@ BIN := .venv/bin
 # pip reads the pins from here; versions in pyproject.toml are only lower bounds.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo serve browser test lint bench docs clean
 # Two pip runs in one environment at the same time would break it.
 .NOTPARALLEL:
 
 demo: .venv/.stamp-demo
 	$(BIN)/haystat demo
 
-test: lint
+# The labelling page, on generated records.
+serve: .venv/.stamp-web
+	$(BIN)/haystat serve --demo --open
+
+# The tests of the page need a browser; without one they are skipped.
+browser:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "no Chromium, so the page is not tried in a browser: apt-get install chromium"
+
+test: lint browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
 lint: .venv/.stamp-dev
@@ -42,6 +52,10 @@ clean:
 
 .venv/.stamp-dev: .venv/.stamp-venv pyproject.toml constraints.txt
 	$(INSTALL) -e '.[plots,frames,paper,dev]'
+	touch $@
+
+.venv/.stamp-web: .venv/.stamp-venv pyproject.toml constraints.txt
+	$(INSTALL) -e '.[web]'
 	touch $@
 
 .venv/.stamp-docs: .venv/.stamp-venv pyproject.toml constraints.txt

@@ -56,6 +56,7 @@ def demo(
         _show(console, runs, truth, labels)
     _save_picture(runs, truth, picture)
     console.print(f"\nPicture saved as {picture}.")
+    console.print("Now answer some questions yourself: make serve, or haystat serve --demo")
 
 
 def _truth(pool: Pool, pairs: LinkagePool) -> np.ndarray:

@@ -51,7 +51,19 @@ def config(given: Tasks) -> str:
 
 def replies(path: Path, classes: tuple[Any, ...]) -> list[Reply]:
     """Answers of a JSON export; a cancelled annotation means that somebody could not tell."""
-    return [reply for task in read_objects(path) for reply in _of_task(path, task)]
+    return [reply for task in read_objects(path) for reply in task_replies(str(path), task)]
+
+
+def task_replies(source: str, task: dict[str, Any]) -> Iterator[Reply]:
+    """Answers in one task of an export, or in one that a webhook brought."""
+    where = f"{source}: task {task.get('id', '?')}"
+    if not isinstance(task.get("annotations"), list):
+        raise FileError(f"{where} has no annotations; export the project as JSON, not JSON-MIN")
+    mark = marked(task, where, task.get("meta"))
+    for annotation in task["annotations"]:
+        reply = _of_annotation(where, mark, annotation)
+        if reply is not None:
+            yield reply
 
 
 def hotkeys(names: tuple[str, ...]) -> list[str]:
@@ -106,17 +118,6 @@ def _data(given: Tasks, question: Question) -> dict[str, Any]:
     # Label Studio does not take an empty text for something that it is to show.
     fields = {key: shown_text(record.get(column)) for key, column in _keys(given).items()}
     return data | {key: text or " " for key, text in fields.items()}
-
-
-def _of_task(path: Path, task: dict[str, Any]) -> Iterator[Reply]:
-    where = f"{path}: task {task.get('id', '?')}"
-    if not isinstance(task.get("annotations"), list):
-        raise FileError(f"{where} has no annotations; export the project as JSON, not JSON-MIN")
-    mark = marked(task, where, task.get("meta"))
-    for annotation in task["annotations"]:
-        reply = _of_annotation(where, mark, annotation)
-        if reply is not None:
-            yield reply
 
 
 def _of_annotation(where: str, mark: dict[str, Any], annotation: dict[str, Any]) -> Reply | None:

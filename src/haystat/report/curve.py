@@ -39,9 +39,12 @@ def pr_curve(fold: Fold, system: str, level: float) -> dict[str, Any]:
             continue
         except HaystatError as error:
             return _none(system, str(error))
+        points = _points(grid, estimate.values, estimate.intervals)
+        if not points:
+            return _none(system, "no positive item is among the labels yet")
         return {
             "system": system,
-            "points": _points(grid, estimate.values, estimate.intervals),
+            "points": points,
             "from": None if lowest == -np.inf else float(operating),
             "level": level,
         }

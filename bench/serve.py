@@ -1,0 +1,264 @@
+"""The labelling page under load: fifty annotators answer as fast as they can.
+
+Run with `python bench/serve.py`. One server, as `haystat serve` starts it, on loopback; the
+annotators are one process that speaks plain HTTP, so that it takes as little as possible from the
+two cores that it shares with the server. An answer is timed from the moment it is sent until it is
+acknowledged, on disk, with the next question at hand. Everybody's page also listens to the
+estimate, as server-sent events. With --kill the server is killed in the
+middle and started again. At the end every acknowledged answer must be in the study, once, and
+`verify` must pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import haystat as hs
+from haystat.study import verify
+
+BATCH = 10
+SERVE = "from haystat.cli import main; main()"
+SECRET = "a-token-for-this-bench"
+
+
+@dataclass
+class Person:
+    """One annotator: what is known to be on disk, and how long each answer took."""
+
+    name: str
+    acknowledged: dict[int, int] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    outages: int = 0
+    snapshots: int = 0
+
+
+def main() -> None:
+    """Measure, print, and save as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--items", type=int, default=400_000)
+    parser.add_argument("--kill", action="store_true", help="kill the server half way")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measure(Path(folder), options)
+    for name, value in figures.items():
+        print(f"{name:<44}{value:>12}")
+    results = Path(__file__).parent / "results"
+    results.mkdir(exist_ok=True)
+    name = "serve-killed.json" if options.kill else "serve.json"
+    (results / name).write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
+    """All figures of one run."""
+    path = folder / "load.haystat"
+    make_study(path, options.items)
+    people = [Person(f"person {k}") for k in range(options.people)]
+    port = free_port()
+    server = start(path, port)
+    try:
+        begin = time.perf_counter()
+        server = asyncio.run(crowd(people, path, port, options, server))
+        taken = time.perf_counter() - begin
+    finally:
+        stop(server)
+    return {**figures_of(people, taken), **check(path, people)}
+
+
+def make_study(path: Path, size: int) -> None:
+    """A study of many pairs, each with six fields of both sides."""
+    rng = np.random.default_rng(0)
+    scores = 1 / (1 + np.exp(-rng.normal(-4, 2, size)))
+    words = np.array([f"word {k}" for k in range(5000)], dtype=object)
+    show = {f"field{k}_{s}": words[rng.integers(5000, size=size)] for k in range(6) for s in "lr"}
+    pool = hs.Pool(scores, threshold=0.5)
+    hs.Study.create(path, pool, random_state=0, show=show, candidates=2 * size).close()
+
+
+def label_of(item: int) -> int:
+    """What everybody answers about an item."""
+    return int(item % 7 == 0)
+
+
+def start(path: Path, port: int) -> subprocess.Popen[bytes]:
+    """A server as people start it."""
+    command = [sys.executable, "-c", SERVE, "serve", str(path), "--port", str(port)]
+    environment = {**os.environ, "HAYSTAT_TOKEN": SECRET}
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    server.stdout.readline()  # says that it is ready
+    return server
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    """Let the server finish."""
+    server.send_signal(signal.SIGINT)
+    server.wait(20)
+
+
+async def crowd(
+    people: list[Person],
+    path: Path,
+    port: int,
+    options: argparse.Namespace,
+    server: subprocess.Popen[bytes],
+) -> subprocess.Popen[bytes]:
+    """Everybody works until the time is over; the server that is up at the end."""
+    end = time.perf_counter() + options.seconds
+    working = [asyncio.create_task(work(person, port, end)) for person in people]
+    working += [asyncio.create_task(listen_to(person, port, end)) for person in people]
+    if options.kill:
+        await asyncio.sleep(options.seconds / 2)
+        server.kill()
+        server.wait()
+        server = await asyncio.to_thread(start, path, port)
+    await asyncio.gather(*working)
+    return server
+
+
+async def work(person: Person, port: int, end: float) -> None:
+    """Answer until the end; go on by oneself when the server comes back."""
+    queue: list[int] = []
+    while time.perf_counter() < end:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            person.outages += 1
+            await asyncio.sleep(0.2)
+            continue
+        try:
+            await answer_on(person, queue, reader, writer, end)
+        except (OSError, asyncio.IncompleteReadError):
+            person.outages += 1
+        finally:
+            writer.close()
+
+
+async def listen_to(person: Person, port: int, end: float) -> None:
+    """Read the events that a page shows beside the question."""
+    while time.perf_counter() < end:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
+            head = "GET /api/events HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+            writer.write(f"{head}authorization: Bearer {SECRET}\r\n\r\n".encode())
+            while time.perf_counter() < end:
+                read = reader.readuntil(b"event: snapshot")
+                await asyncio.wait_for(read, max(end - time.perf_counter(), 0.01))
+                person.snapshots += 1
+        except TimeoutError:
+            writer.close()
+        except (OSError, asyncio.IncompleteReadError):
+            await asyncio.sleep(0.5)
+
+
+async def answer_on(
+    person: Person,
+    queue: list[int],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    end: float,
+) -> None:
+    """Answers over one connection, one at a time."""
+    while time.perf_counter() < end:
+        given: dict[str, object] = {"annotator": person.name, "tab": "1"}
+        item = queue[0] if queue else None
+        path = "/api/ask" if item is None else "/api/tell"
+        if item is None:
+            given["n"] = BATCH
+        else:
+            given["answers"] = [{"item": item, "label": label_of(item)}]
+            if len(queue) <= 2:
+                given["ask"] = BATCH + 1
+        begin = time.perf_counter()
+        status, found = await request(reader, writer, path, given)
+        if status != 200:
+            person.errors.append(f"{status} {found}")
+            return
+        if item is not None:
+            person.seconds.append(time.perf_counter() - begin)
+            person.acknowledged[item] = label_of(item)
+            queue.pop(0)
+        for question in found.get("questions", []):
+            if question["item"] not in queue and question["item"] not in person.acknowledged:
+                queue.append(question["item"])
+
+
+async def request(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, given: object
+) -> tuple[int, dict]:
+    """One POST over a connection that stays open."""
+    body = json.dumps(given).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {SECRET}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    lines = answer.decode("latin-1").lower().split("\r\n")
+    length = next(int(line[15:]) for line in lines if line.startswith("content-length:"))
+    return int(lines[0].split()[1]), json.loads(await reader.readexactly(length))
+
+
+def figures_of(people: list[Person], taken: float) -> dict[str, object]:
+    """What the annotators saw."""
+    seconds = np.concatenate([person.seconds for person in people])
+    return {
+        "annotators": len(people),
+        "answers acknowledged": len(seconds),
+        "answers a second": round(len(seconds) / taken, 1),
+        "median answer to next question, ms": round(1e3 * float(np.median(seconds)), 1),
+        "95th percentile, ms": round(1e3 * float(np.quantile(seconds, 0.95)), 1),
+        "largest, ms": round(1e3 * float(seconds.max()), 1),
+        "snapshots that each page got": round(sum(p.snapshots for p in people) / len(people), 1),
+        "errors": sum(len(person.errors) for person in people),
+        "connections lost": sum(person.outages for person in people),
+    }
+
+
+def check(path: Path, people: list[Person]) -> dict[str, object]:
+    """Whether the study holds every acknowledged answer, once, and verifies."""
+    told: dict[int, int] = {}
+    doubled = 0
+    with hs.Study.open(path) as study:
+        for entry in study.entries:
+            if entry.kind == "answer":
+                for item, label in entry.data["labels"]:
+                    doubled += item in told
+                    told[item] = label
+    lost = sum(told.get(i) != y for person in people for i, y in person.acknowledged.items())
+    shared = sum(len(person.acknowledged) for person in people)
+    shared -= len({item for person in people for item in person.acknowledged})
+    verdict = verify(path)
+    return {
+        "answers in the study": len(told),
+        "acknowledged but lost": lost,
+        "recorded twice": doubled,
+        "answered by two people": shared,
+        "verify": "passes" if verdict.ok else str(verdict.findings[:3]),
+    }
+
+
+def free_port() -> int:
+    """A port that nobody uses."""
+    from haystat.web.server import listen
+
+    with listen("127.0.0.1", 0) as found:
+        return int(found.getsockname()[1])
+
+
+if __name__ == "__main__":
+    main()

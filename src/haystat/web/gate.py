@@ -1,0 +1,131 @@
+"""The gate that every request passes: host, secret, same-origin token, headers of the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from haystat.web.guard import CSRF_HEADER, Guard, Session, cookie_header
+
+READING = ("GET", "HEAD", "OPTIONS")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+#: what can be had without the secret
+OPEN_PATHS = ("/login", "/static/", "/favicon.ico")
+
+
+class Gate:
+    """Middleware in front of the whole application."""
+
+    def __init__(self, app: ASGIApp, guard: Guard, hosts: tuple[str, ...]) -> None:
+        self._app = app
+        self._guard = guard
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        session = self._guard.session(headers.get("cookie", ""), headers.get("authorization", ""))
+        fresh = session is None and self._guard.is_open
+        session = self._guard.new_session() if fresh else session
+        refusal = self._refusal(scope, headers, session)
+        set_cookie = fresh and scope["method"] == "GET"
+        if isinstance(refusal, RedirectResponse):
+            session, set_cookie = self._guard.new_session(), True
+        scope.setdefault("state", {})["session"] = session
+        cookie = self._cookie(scope, session) if set_cookie and session else None
+        await (refusal or self._app)(scope, receive, _with_headers(send, cookie))
+
+    def _refusal(self, scope: Scope, headers: Headers, session: Session | None) -> Response | None:
+        """What to say instead of letting the request in; None lets it in."""
+        if self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
+            return PlainTextResponse("this name is not served here", 400)
+        path, method = scope["path"], scope["method"]
+        if method not in READING and not _same_origin(headers):
+            return _error(403, "the request comes from another site")
+        if path.startswith(OPEN_PATHS):
+            return None
+        given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
+        if given is not None and not self._guard.is_open and method == "GET":
+            return _without_token(scope) if self._guard.knows(given) else _error(401)
+        if session is None:
+            return _error(401) if path.startswith("/api/") else _to_login(scope)
+        if method in READING or self._guard.may_change(session, headers.get(CSRF_HEADER, "")):
+            return None
+        return _error(
+            403,
+            f"a request that changes something needs the header {CSRF_HEADER} with the token of "
+            "GET /api/session, or Authorization: Bearer and the server's token",
+        )
+
+    def _cookie(self, scope: Scope, session: Session) -> str:
+        return cookie_header(self._guard.cookie(session), scope["scheme"] == "https")
+
+
+def _with_headers(send: Send, cookie: str | None) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            if cookie is not None:
+                headers.append("set-cookie", cookie)
+        await send(message)
+
+    return sending
+
+
+def _host_name(host: str) -> str:
+    """The host without its port.
+
+    >>> _host_name("localhost:8000"), _host_name("[::1]:8000")
+    ('localhost', '[::1]')
+    """
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower()
+
+
+def _same_origin(headers: Headers) -> bool:
+    """Whether a browser says that one of our own pages sent this; programs say nothing."""
+    site = headers.get("sec-fetch-site", "same-origin")
+    origin = headers.get("origin")
+    same = origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    return same and site in ("same-origin", "none")
+
+
+def _without_token(scope: Scope) -> Response:
+    """To the same page, without the secret in its address."""
+    query = parse_qsl(scope["query_string"].decode("latin-1"))
+    rest = urlencode([(name, value) for name, value in query if name != "token"])
+    path = "/" + scope["path"].lstrip("/\\")  # never to another host
+    return RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
+
+
+def _to_login(scope: Scope) -> Response:
+    from haystat.web.pages import login_page
+
+    return login_page(401)
+
+
+def _error(status: int, why: str = "not allowed") -> Response:
+    content: dict[str, Any] = {"error": why}
+    return JSONResponse(content, status)

@@ -1,0 +1,109 @@
+"""Start the server, and say where it is."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from haystat.errors import BadOption, FileError
+from haystat.web.app import make_app
+from haystat.web.settings import Settings
+from haystat.web.shelf import Shelf
+
+Say = Callable[[str], None]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that waits for browsers; port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host.strip("[]"), port))
+    except OSError as error:
+        found.close()
+        raise BadOption(
+            f"{host}:{port} cannot be used ({error.strerror}); try another with --port"
+        ) from None
+    return found
+
+
+def address(host: str, port: int) -> str:
+    """The address as a browser takes it."""
+    name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+
+
+def serve(
+    settings: Settings, waiting: socket.socket, token: str | None, say: Say, open_browser: bool
+) -> None:
+    """Serve until somebody presses Ctrl-C. token: the one to print in the link, if any."""
+    host, port = waiting.getsockname()[:2]
+    link = address(host, port)
+    app = make_app(settings)
+    # Addresses may carry the token once, so they are not logged.
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=30,
+        lifespan="on",
+    )
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    sys.setswitchinterval(0.001)  # requests are short; none should wait 5 ms for its turn
+    shelf: Shelf = app.state.shelf
+    server = _Server(config, lambda: _ready(link, token, say, open_browser), shelf)
+    server.run(sockets=[waiting])
+    if not server.started:
+        raise FileError("the server did not start; the lines above say why")
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready, and ends its streams before it stops."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], shelf: Shelf) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._shelf = shelf
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._shelf.hush()
+        await super().shutdown(sockets)
+
+
+def _ready(link: str, token: str | None, say: Say, open_browser: bool) -> None:
+    shown = f"{link}?token={token}" if token else link
+    say(f"Label in the browser: {shown}")
+    say("Stop with Ctrl-C; everything answered is on disk.")
+    if open_browser and _has_browser():
+        webbrowser.open(shown)
+
+
+def _has_browser() -> bool:
+    """Whether there is a screen: a browser in the terminal would be in the way."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def study_and_folder(given: Path) -> tuple[Path | None, Path]:
+    """A study and its folder, or a folder of studies."""
+    if given.is_dir():
+        return None, given
+    if not given.is_file():
+        raise FileNotFoundError(f"no study {given}; make one with haystat new, or on the page")
+    return given, given.absolute().parent

@@ -1,0 +1,298 @@
+// The page where people answer: one key a label, the next question already here.
+
+import { $, Away, Refused, at, boot, chart, count, goalText, listen, post, settling, several, showEstimate, wait } from "./common.js";
+import { showRecord } from "./record.js";
+
+const BATCH = 10; // questions of one stage; the design learns between stages
+const RENEW = 8 * 60_000; // the server keeps a question for us for 20 minutes
+const MOST_PAST = 60;
+
+const kept = (name, otherwise) => { try { return JSON.parse(sessionStorage.getItem(name)) ?? otherwise; } catch { return otherwise; } };
+const keep = (name, value) => { try { sessionStorage.setItem(name, JSON.stringify(value)); } catch { /* private windows */ } };
+const local = (key) => `haystat ${boot.study} ${key}`;
+const randomName = () => Array.from(crypto.getRandomValues(new Uint8Array(4)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+let tab = kept("haystat tab", null) ?? randomName();
+let who = localStorage.getItem("haystat name") || `guest-${randomName().slice(0, 4)}`;
+localStorage.setItem("haystat name", who);
+
+let queue = []; // questions to come, the one on the screen first
+let past = kept(local("past"), []); // {question, answer}: what was answered here, the latest last
+let back = 0; // how many answers we went back
+let batch = { size: 0, done: 0 };
+let outbox = kept(local("outbox"), []); // what the server has not acknowledged
+let fetching = false, sending = false, ended = false;
+
+const current = () => (back ? past[past.length - back].question : queue[0]);
+const answers = [...document.querySelectorAll(".answer")];
+
+function say(text, kind = "") { $("line").textContent = text; $("line").className = `line ${kind}`; }
+
+function show() {
+  const question = current();
+  const open = Boolean(question);
+  answers.forEach((button) => { button.disabled = !open; button.classList.remove("chosen"); button.removeAttribute("aria-pressed"); });
+  $("undo").disabled = back >= past.length;
+  $("skip").disabled = $("note").disabled = !open;
+  if (!open) { showEmpty(); return; }
+  showRecord($("record"), question, boot.images);
+  $("record").parentElement.scrollTop = 0;
+  if (back) showEarlier(past[past.length - back]);
+  else {
+    const place = Math.min(batch.done + 1, batch.size);
+    $("place").textContent = `${place} of ${batch.size}`;
+    $("record").setAttribute("aria-label", `Question ${place} of ${batch.size}. ${boot.prompt}`);
+  }
+}
+
+function showEarlier(entry) {
+  $("place").textContent = `${back} back`;
+  const was = entry.answer === null ? "skipped" : boot.names[entry.answer];
+  say(`You answered “${was}”. Press another key to change it, → to leave it.`, "note");
+  $("record").setAttribute("aria-label", `Answered ${was}. ${boot.prompt}`);
+  if (entry.answer !== null) { answers[entry.answer].classList.add("chosen"); answers[entry.answer].setAttribute("aria-pressed", "true"); }
+}
+
+function showEmpty() {
+  $("place").textContent = "";
+  if (fetching || !ended) return;
+  const text = document.createElement("p");
+  text.className = "lead";
+  text.textContent = "Nothing left to ask for now: every item that matters has its label, or is in somebody else's hands.";
+  $("record").replaceChildren(text);
+}
+
+// --- what goes to the server, in order, again and again until it is there
+
+function send(path, content) {
+  outbox.push({ path, content: { ...content, annotator: who, tab } });
+  keep(local("outbox"), outbox);
+  return work();
+}
+
+async function work() {
+  if (sending) return;
+  sending = true;
+  let pause = 300;
+  while (outbox.length) {
+    const { path, content } = outbox[0];
+    try {
+      const found = await post(at(path), content);
+      if (pause > 300) say("Connected again; everything is saved.", "good");
+      pause = 300;
+      if (found.said?.length) reveal(found.said);
+    } catch (error) {
+      if (error instanceof Away) {
+        say("The server is away. Your answers are kept here and sent when it is back.", "bad");
+        state(false);
+        await wait(pause);
+        pause = Math.min(pause * 1.6, 4000);
+        continue;
+      }
+      say(error.message, "bad");
+    }
+    outbox.shift();
+    keep(local("outbox"), outbox);
+  }
+  sending = false;
+  if (queue.length <= 1) fetchMore();
+}
+
+/** Questions for the next stage, before the last one of this stage is answered. */
+async function fetchMore() {
+  if (fetching || sending || outbox.length) return;
+  fetching = true;
+  let pause = 300;
+  for (;;) {
+    try {
+      const held = queue.length;
+      const { questions } = await post(at("/api/ask"), { n: BATCH + held, annotator: who, tab });
+      take(questions);
+      break;
+    } catch (error) {
+      if (error instanceof Refused) { say(error.message, "bad"); ended = true; break; }
+      say("The server is away; trying again …", "bad");
+      await wait(pause);
+      pause = Math.min(pause * 1.6, 4000);
+    }
+  }
+  fetching = false;
+  if (!queue.length) { ended = true; showEmpty(); setTimeout(fetchMore, 5000); }
+}
+
+function take(questions) {
+  const known = new Set([...queue, ...past.map((entry) => entry.question)].map((question) => question.key));
+  const fresh = questions.filter((question) => !known.has(question.key));
+  const empty = !current();
+  if (!queue.length) batch = { size: 0, done: 0 };
+  queue.push(...fresh);
+  pending += fresh.length;
+  if (!batch.size) nextBatch();
+  if (fresh.length) ended = false;
+  if (empty) { show(); if (queue.length && $("line").className === "line bad") say(""); }
+}
+
+let pending = 0; // fetched for the batch after this one
+function nextBatch() { batch = { size: queue.length, done: 0 }; pending = 0; }
+
+// --- what people do
+
+function answer(label) {
+  const question = current();
+  if (!question || label >= boot.classes.length) return;
+  flash(label);
+  if (back) return change(question, label);
+  record(question, label);
+  send("/api/tell", { answers: [{ item: question.item, label: boot.classes[label] }] });
+}
+
+function change(question, label) {
+  const entry = past[past.length - back];
+  const was = entry.answer;
+  entry.answer = label;
+  keep(local("past"), past);
+  back -= 1;
+  show();
+  say(was === label ? "" : `Changed to “${boot.names[label]}”.`, "good");
+  if (was !== label) send("/api/tell", { answers: [{ item: question.item, label: boot.classes[label] }], correct: true });
+}
+
+function record(question, label) {
+  queue.shift();
+  past.push({ question, answer: label });
+  past = past.slice(-MOST_PAST);
+  keep(local("past"), past);
+  batch.done += 1;
+  if (batch.done >= batch.size && queue.length) nextBatch();
+  say("");
+  show();
+}
+
+function skip(reason) {
+  const question = current();
+  $("skip-box").close();
+  if (!question) return;
+  if (back) { past[past.length - back].answer = null; keep(local("past"), past); back -= 1; show(); }
+  else record(question, null);
+  say("Skipped.", "good");
+  send("/api/skip", { item: question.item, reason });
+}
+
+function remark() {
+  const text = $("note-text").value.trim(), question = current();
+  $("note-box").close();
+  $("note-text").value = "";
+  if (!text || !question) return;
+  say("The remark is in the journal.", "good");
+  send("/api/note", { item: question.item, text });
+}
+
+function undo() { if (back < past.length) { back += 1; show(); } }
+function forward() { if (back) { back -= 1; say(""); show(); } }
+
+function rename() {
+  const name = $("who-text").value.trim().replace(/\s+/g, " ");
+  $("who-box").close();
+  if (!name || name === who) return;
+  const before = { annotator: who, tab };
+  who = name;
+  localStorage.setItem("haystat name", who);
+  $("who-name").textContent = who;
+  // Questions are held under a name: give them back and take them again.
+  queue = [];
+  batch = { size: 0, done: 0 };
+  back = 0;
+  post(at("/api/release"), before).catch(() => {}).then(fetchMore);
+}
+
+function flash(label) {
+  const button = answers[label];
+  button.classList.add("chosen");
+  setTimeout(() => { if (!back) button.classList.remove("chosen"); }, 140);
+}
+
+function reveal(said) {
+  const texts = said.map((one) => `${one.system}: ${nameOf(one.prediction)} (${one.score.toPrecision(3)})`);
+  say(`About the last one the system says ${texts.join(", ")}.`, "note");
+}
+const nameOf = (prediction) => boot.names[boot.classes.map(String).indexOf(prediction)] ?? prediction;
+
+// --- keys and buttons
+
+function open(id, focus) { $(id).showModal(); focus?.focus(); }
+const opened = () => document.querySelector("dialog[open]");
+
+const actions = {
+  u: undo, arrowleft: undo, backspace: undo, arrowright: forward,
+  s: () => current() && open("skip-box", $("reasons").firstElementChild),
+  n: () => current() && open("note-box", $("note-text")),
+  "?": () => open("help-box"), h: () => open("help-box"),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.metaKey || event.ctrlKey || event.isComposing || event.repeat) return;
+  const key = event.key.toLowerCase(), box = opened();
+  if (box) { if (box.id === "skip-box" && event.target.tagName !== "INPUT" && /^[1-3]$/.test(key)) { event.preventDefault(); skip($("reasons").children[key - 1].dataset.reason); } return; }
+  if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName)) return;
+  const label = boot.keys.indexOf(key);
+  const digit = boot.classes.length === 2 && /^[01]$/.test(key) ? Number(key) : -1;
+  if (label >= 0 || digit >= 0) { event.preventDefault(); answer(label >= 0 ? label : digit); }
+  else if (actions[key]) { event.preventDefault(); actions[key](); }
+});
+
+answers.forEach((button) => button.addEventListener("click", () => answer(Number(button.dataset.label))));
+$("undo").addEventListener("click", undo);
+$("skip").addEventListener("click", actions.s);
+$("note").addEventListener("click", actions.n);
+$("help").addEventListener("click", actions["?"]);
+$("who").addEventListener("click", () => { $("who-text").value = who; open("who-box", $("who-text")); $("who-text").select(); });
+$("who-ok").addEventListener("click", rename);
+$("note-ok").addEventListener("click", remark);
+$("skip-ok").addEventListener("click", () => skip($("reason").value.trim() || "cannot tell"));
+for (const button of $("reasons").children) button.addEventListener("click", () => skip(button.dataset.reason));
+$("who-text").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); rename(); } });
+$("reason").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); skip($("reason").value.trim() || "cannot tell"); } });
+$("note-text").addEventListener("keydown", (event) => { if (event.key === "Enter" && event.ctrlKey) { event.preventDefault(); remark(); } });
+$("skip-box").addEventListener("close", () => { $("reason").value = ""; });
+
+// --- the estimate beside the question
+
+const draw = chart($("chart"), settling(true));
+
+function state(on) { $("dot").className = `dot ${on ? "on" : "off"}`; $("dot").parentElement.title = on ? "Connected. Your name, for the counts" : "The server is away"; }
+
+listen((found) => {
+  const goal = showEstimate(found);
+  $("goal").textContent = goalText(goal);
+  $("goal").parentElement.classList.toggle("done", goal.reached);
+  const mine = found.status.annotators[who] ?? 0;
+  $("counts").textContent = `${several(found.status.labels, "label")}, ${count(mine)} of them yours. ${found.status.skipped ? `${count(found.status.skipped)} skipped. ` : ""}${several(Object.keys(found.status.annotators).length, "person").replace("persons", "people")} so far.`;
+  draw(found.points);
+}, state);
+
+// --- begin
+
+/** A tab that was duplicated has the same name as its original: take another. */
+async function ownTab() {
+  if (!("BroadcastChannel" in window)) return;
+  const channel = new BroadcastChannel("haystat tabs"), me = randomName();
+  channel.onmessage = ({ data }) => {
+    if (data.hello === tab && data.me !== me) channel.postMessage({ taken: tab, by: me });
+    if (data.taken === tab && data.by !== me && starting) { tab = randomName(); }
+  };
+  let starting = true;
+  channel.postMessage({ hello: tab, me });
+  await wait(40);
+  starting = false;
+}
+
+addEventListener("pagehide", () => { post(at("/api/release"), { annotator: who, tab, after: 20 }, true).catch(() => {}); });
+addEventListener("pageshow", (event) => { if (event.persisted) fetchMore(); });
+setInterval(() => { if (!document.hidden && queue.length) post(at("/api/ask"), { n: queue.length, annotator: who, tab }).catch(() => {}); }, RENEW);
+
+$("who-name").textContent = who;
+await ownTab();
+keep("haystat tab", tab);
+$("record").focus({ preventScroll: true });
+await work();
+fetchMore();

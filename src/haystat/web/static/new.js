@@ -1,0 +1,123 @@
+// A new study: choose a file, say what its columns hold and what to find out.
+
+import { $, Away, count, get, post } from "./common.js";
+
+const NONE = "(none)";
+let file = "", planning = 0;
+
+const failed = (error) => { $("error").textContent = error instanceof Away ? "The server is away; try again." : error.message; $("error").hidden = false; };
+const options = (id, names, chosen) => { $(id).replaceChildren(...names.map((name) => new Option(name === "" ? NONE : name, name, false, name === chosen))); };
+
+async function listFiles(chosen = "") {
+  const { files } = await get("/api/files");
+  $("file").replaceChildren(new Option("choose …", ""), ...files.map((name) => new Option(name, name, false, name === chosen)));
+}
+
+async function choose(name) {
+  $("error").hidden = true;
+  file = "";
+  for (const id of ["columns", "wish", "last"]) $(id).disabled = true;
+  if (!name) return;
+  try {
+    const found = await get(`/api/preview?${new URLSearchParams({ file: name })}`);
+    file = name;
+    preview(found.columns);
+    fill(found.columns, found.guess);
+    if (!$("name").value) $("name").value = name.replace(/\.[^.]+$/, "").replace(/[^\p{L}\p{N} -]+/gu, "-");
+    for (const id of ["columns", "wish", "last"]) $(id).disabled = false;
+    plan();
+  } catch (error) { $("last").disabled = false; failed(error); }
+}
+
+function preview(columns) {
+  const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+  for (const column of columns) {
+    const cell = document.createElement("th"), kind = document.createElement("small");
+    cell.scope = "col";
+    kind.textContent = column.type;
+    cell.append(column.name, kind);
+    head.append(cell);
+  }
+  const n = Math.max(0, ...columns.map((column) => column.values.length));
+  for (let k = 0; k < n; k++) {
+    const line = body.insertRow();
+    for (const column of columns) line.insertCell().textContent = column.values[k] ?? "—";
+  }
+  $("preview").replaceChildren(table);
+}
+
+function fill(columns, guess) {
+  const names = columns.map((column) => column.name), numbers = columns.filter((column) => column.type === "number").map((column) => column.name);
+  options("score", numbers.length ? numbers : names, guess.score);
+  options("id", ["", ...names], guess.id ?? "");
+  options("prediction", ["", ...names], guess.prediction ?? "");
+  $("show").replaceChildren(...names.map((name) => {
+    const label = document.createElement("label"), box = document.createElement("input");
+    box.type = "checkbox";
+    box.value = name;
+    box.checked = guess.show.includes(name);
+    label.append(box, name);
+    return label;
+  }));
+}
+
+function wish() {
+  const number = (id) => ($(id).value.trim() === "" ? null : Number($(id).value.replace(",", ".")));
+  const threshold = number("threshold"), wanted = number("wanted");
+  const show = [...document.querySelectorAll("#show input:checked")].map((box) => box.value);
+  const given = {
+    file, score: $("score").value, id: $("id").value, prediction: $("prediction").value,
+    show: show.filter((name) => name !== $("score").value && name !== $("prediction").value),
+    measure: $("measure").value, design: $("design").value, prompt: $("prompt").value.trim(),
+    names: [$("no").value.trim() || "No", $("yes").value.trim() || "Yes"],
+    reveal: $("reveal").checked, second: $("second").checked ? 0.1 : 0,
+  };
+  if (threshold !== null) given.threshold = threshold;
+  if (wanted !== null) given.wanted = wanted;
+  return given;
+}
+
+/** How many labels it will take, while the form is being filled in. */
+async function plan() {
+  const box = $("plan");
+  if (!box || !file) return;
+  const mine = ++planning;
+  box.textContent = "Working out how many labels it takes …";
+  try {
+    const found = await post("/api/plan", wish());
+    if (mine !== planning) return;
+    box.textContent = found.known
+      ? `About ${count(found.labels)} labels are expected${found.low !== null ? `, between ${count(found.low)} and ${count(found.high)}` : ""}.${found.passive ? ` Labelling at random would take about ${count(found.passive)}.` : ""}`
+      : "How many labels it takes will show after the first answers.";
+  } catch (error) { if (mine === planning) box.textContent = error.message || "No plan yet."; }
+}
+
+async function upload(chosen) {
+  $("error").hidden = true;
+  const bar = $("uploading");
+  bar.hidden = false;
+  bar.removeAttribute("value");
+  try {
+    const found = await post(`/api/upload?${new URLSearchParams({ name: chosen.name })}`, chosen);
+    await listFiles(found.file);
+    await choose(found.file);
+  } catch (error) { $("last").disabled = false; failed(error); }
+  bar.hidden = true;
+}
+
+$("file").addEventListener("change", () => choose($("file").value));
+$("upload").addEventListener("change", () => { const [chosen] = $("upload").files; if (chosen) upload(chosen); });
+for (const id of ["score", "prediction", "measure", "wanted", "threshold"]) $(id).addEventListener("change", plan);
+$("form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  $("error").hidden = true;
+  $("create").disabled = true;
+  $("create").textContent = "Making it …";
+  try {
+    const made = await post("/api/studies", { ...wish(), name: $("name").value.trim() });
+    location.assign(`/label?${new URLSearchParams({ study: made.study })}`);
+  } catch (error) { failed(error); }
+  $("create").disabled = false;
+  $("create").textContent = "Make the study";
+});
+listFiles().catch(failed);

@@ -1,0 +1,49 @@
+// The numbers, live.
+
+import { $, along, boot, chart, count, goalText, listen, settling, several, shown, showEstimate } from "./common.js";
+
+const drawSettling = chart($("chart"), settling(false));
+const drawAlong = chart($("along"), along);
+
+function row(name, n) {
+  const line = document.createElement("tr"), who = document.createElement("td"), how = document.createElement("td");
+  who.textContent = name || "nameless";
+  who.title = name;
+  how.textContent = count(n);
+  line.append(who, how);
+  return line;
+}
+
+function people(found) {
+  const rows = Object.entries(found.status.annotators).map(([name, n]) => row(name, n));
+  if (rows.length) $("people").replaceChildren(...rows);
+  const shared = found.agreement;
+  $("agreement").textContent = shared
+    ? `${several(shared.items, "item")} seen by two people: they agree on ${Math.round(shared.share * 100)}%${shared.kappa === null ? "" : ` (kappa ${shared.kappa.toFixed(2)})`}.`
+    : "No item was seen by two people.";
+}
+
+function warnings(found) {
+  const items = found.estimate.warnings.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; });
+  $("warning-list").replaceChildren(...items);
+  $("warnings").hidden = !items.length;
+}
+
+const short = (score) => (score !== 0 && Math.abs(score) < 0.001 ? score.toExponential(0) : String(Number(score.toPrecision(3))));
+const range = (bar) => short(bar.to);
+
+listen((found) => {
+  const goal = showEstimate(found), s = found.status;
+  $("meaning").textContent = found.estimate.meaning;
+  $("percent").textContent = goal.reached ? "Done" : `${Math.round(goal.share * 100)}%`;
+  $("goal").textContent = goalText(goal);
+  $("stop").classList.toggle("yes", goal.reached);
+  $("stop-title").textContent = goal.reached ? "You can stop now." : "Go on labelling.";
+  $("stop-why").textContent = goal.why;
+  $("counts").textContent = `${several(s.labels, "label")} of ${count(s.size)} items, ${count(s.finished_labels)} of them in the estimate; ${several(s.pending, "open question")}, ${count(s.skipped)} skipped.`;
+  people(found);
+  warnings(found);
+  drawSettling(found.points);
+  drawAlong(found.along.map((bar) => ({ ...bar, range: range(bar) })));
+  document.title = `${shown(found.estimate.components[0].value)} · ${boot.study}`;
+}, (on) => { $("dot").className = `dot ${on ? "on" : "off"}`; $("state").textContent = on ? "live" : "away"; });

@@ -1,0 +1,335 @@
+"""The page in a real browser: Debian's Chromium, by keyboard."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from web_case import NASTY, make_study, serving
+
+import haystat as hs
+from haystat.study import verify
+
+pytestmark = [pytest.mark.xdist_group("browser")]
+
+MARKUP = "document.querySelectorAll('#record :is(a, script, img, svg)').length"
+TOPS = """[...document.querySelectorAll('.keys button, #prompt, #record')]
+    .map(e => e.getBoundingClientRect().top)"""
+#: how long each of 25 answers takes to bring the next question
+ANSWER_25 = """async () => {
+    const delays = [], text = () => document.getElementById('record').textContent;
+    for (let k = 0; k < 25; k++) {
+        const before = text(), begin = performance.now();
+        document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'f', bubbles: true }));
+        while (text() === before) await new Promise(requestAnimationFrame);
+        delays.push(performance.now() - begin);
+        await new Promise(done => setTimeout(done, 30));
+    }
+    return delays;
+}"""
+#: what a screen reader could not name
+NAMELESS = """() => [...document.querySelectorAll(
+    'button, input, select, textarea, [role=img], [role=group], progress')]
+    .filter(e => !(e.labels && e.labels.length) && !e.getAttribute('aria-label')
+        && !e.getAttribute('aria-labelledby') && !e.textContent.trim())
+    .map(e => e.outerHTML)"""
+
+
+def item_on(page):
+    """The item that the page asks about."""
+    return int(re.search(r"item (\d+)", page.text_content("#record")).group(1))
+
+
+def wait_for_question(page):
+    page.wait_for_selector("#record .item-id")
+
+
+def press(page, key):
+    """Press a key and wait until another question is there."""
+    before = page.text_content("#record")
+    page.keyboard.press(key)
+    page.wait_for_function(
+        "before => document.getElementById('record').textContent !== before", arg=before
+    )
+
+
+def saved(page):
+    """Wait until the server has acknowledged everything."""
+    page.wait_for_function(
+        """() => !Object.keys(sessionStorage)
+        .some(k => k.endsWith('outbox') && sessionStorage[k] !== '[]')"""
+    )
+
+
+@pytest.fixture
+def served(study_file):
+    path, labels = study_file
+    with serving(path) as address:
+        yield address, path, labels
+
+
+def test_sixty_items_by_keyboard_alone_with_undo_skip_and_reload(served, open_page):
+    address, path, labels = served
+    page = open_page(address)
+    wait_for_question(page)
+    told, skipped = {}, []
+    for k in range(60):
+        item = item_on(page)
+        if k == 30:
+            saved(page)
+            page.reload()
+            wait_for_question(page)
+            assert item_on(page) == item  # the question is still ours
+        if k in (7, 40):
+            page.keyboard.press("s")
+            page.wait_for_selector("#skip-box[open]")
+            press(page, "1")
+            skipped.append(item)
+            continue
+        wrong = k in (12, 33)
+        press(page, "j" if labels[item] != wrong else "f")
+        told[item] = int(labels[item])
+        if wrong:
+            page.keyboard.press("u")
+            page.wait_for_selector(".answer.chosen")
+            assert item_on(page) == item
+            press(page, "j" if labels[item] else "f")
+    saved(page)
+    assert page.evaluate("document.activeElement.id") == "record"
+    page.wait_for_function(
+        "() => document.getElementById('counts').textContent.includes('58 labels')"
+    )
+    with hs.Study.open(path) as study:
+        answers = {a.item: a.label for a in study.answers}
+        estimate = study.estimate()
+        corrections = [e for e in study.entries if e.kind == "correction"]
+    assert answers == {**told, **dict.fromkeys(skipped)}
+    assert len(corrections) == 2
+    assert verify(path).ok
+    page.wait_for_function(
+        f"() => document.getElementById('value').textContent === '{estimate.value:.3f}'"
+    )
+    low, high = estimate.interval
+    assert f"{low:.3f} to {high:.3f}" in page.text_content("#range")
+
+
+def test_two_browsers_never_see_the_same_item(served, open_page):
+    address, path, labels = served
+    pages = [open_page(address), open_page(address)]
+    seen = [set(), set()]
+    for page in pages:
+        wait_for_question(page)
+    for _ in range(25):
+        for page, items in zip(pages, seen, strict=True):
+            items.add(item_on(page))
+            press(page, "j" if labels[item_on(page)] else "f")
+    for page in pages:
+        saved(page)
+    assert len(seen[0]) == len(seen[1]) == 25
+    assert seen[0].isdisjoint(seen[1])
+    with hs.Study.open(path) as study:
+        assert sorted(study.status().annotators.values()) == [25, 25]
+    assert verify(path).ok
+
+
+def test_two_tabs_of_one_browser_do_not_share_items_either(served, open_page):
+    address, _, _ = served
+    page = open_page(address)
+    wait_for_question(page)
+    other = page.context.new_page()
+    other.goto(address)
+    wait_for_question(other)
+    assert item_on(page) != item_on(other)
+    assert page.text_content("#who-name") == other.text_content("#who-name")
+
+
+def test_the_numbers_of_one_arrive_at_the_other(served, open_page):
+    address, _, labels = served
+    watching = open_page(f"{address}/watch")
+    page = open_page(address)
+    wait_for_question(page)
+    for _ in range(20):
+        press(page, "j" if labels[item_on(page)] else "f")
+    saved(page)
+    watching.wait_for_function("() => document.getElementById('people').textContent.includes('20')")
+    watching.wait_for_selector("#chart canvas")
+    watching.wait_for_selector("#along canvas")
+    assert watching.text_content("#state") == "live"
+
+
+def test_note_and_name_by_keyboard(served, open_page):
+    address, path, _ = served
+    page = open_page(address)
+    wait_for_question(page)
+    item = item_on(page)
+    page.keyboard.press("n")
+    page.keyboard.type("ask the archive: s f j u")  # letters that are keys elsewhere
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function("() => document.getElementById('line').textContent.includes('journal')")
+    page.focus("#who")
+    page.keyboard.press("Enter")
+    page.keyboard.type("Zoë")
+    page.keyboard.press("Enter")
+    wait_for_question(page)
+    press(page, "f")
+    saved(page)
+    with hs.Study.open(path) as study:
+        notes = [e.data for e in study.entries if e.kind == "note" and e.data.get("item") == item]
+        assert notes == [{"item": item, "text": "ask the archive: s f j u"}]
+        assert list(study.status().annotators) == ["Zoë"]
+        assert study.status().labels == 1
+
+
+def test_what_a_record_holds_is_text(tmp_path, open_page):
+    study, _ = make_study(tmp_path / "nasty.haystat", nasty=True, prompt=NASTY[0], names=NASTY[1:3])
+    study.note(NASTY[0], NASTY[1])
+    study.close()
+    with serving(tmp_path / "nasty.haystat") as address:
+        page = open_page(address)
+        seen = set()
+        for _ in range(15):
+            wait_for_question(page)
+            text = page.inner_text("#record")
+            seen |= {
+                nasty
+                for nasty in NASTY
+                if nasty.replace("\u202e", "") in text.replace("\u202e", "")
+            }
+            assert page.evaluate("window.hacked") is None
+            assert page.evaluate(MARKUP) == 0
+            press(page, "f")
+        assert len(seen) == len(NASTY)
+        assert page.inner_text("#prompt") == NASTY[0]
+        for path in ("watch", "explain", "report", "studies"):
+            page.goto(f"{address}/{path}")
+            assert page.evaluate("window.hacked") is None
+
+
+def test_dark_mode_follows_the_system(served, open_page):
+    address, _, _ = served
+
+    def brightness(page):
+        wait_for_question(page)
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", colour)[:3]))
+
+    assert brightness(open_page(address, color_scheme="light")) > 600
+    assert brightness(open_page(address, color_scheme="dark")) < 150
+
+
+@pytest.mark.parametrize("path", ["label", "watch", "explain", "studies", "new"])
+def test_nothing_overflows_at_400_pixels(served, open_page, path):
+    address, _, _ = served
+    page = open_page(f"{address}/{path}", viewport={"width": 400, "height": 800})
+    if path == "label":
+        wait_for_question(page)
+        box = page.locator(".answer").last.bounding_box()
+        assert box["x"] + box["width"] <= 400
+        assert box["y"] + box["height"] <= 800
+        assert box["height"] >= 44  # for thumbs
+        page.locator(".answer").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_the_next_question_moves_nothing_and_is_there_at_once(served, open_page):
+    address, _, _ = served
+    page = open_page(address)
+    wait_for_question(page)
+    page.evaluate(
+        """() => { window.shifts = 0; new PerformanceObserver(list => {
+        for (const e of list.getEntries()) window.shifts += e.value; })
+        .observe({ type: 'layout-shift', buffered: false }); }"""
+    )
+    boxes = page.evaluate(TOPS)
+    delays = page.evaluate(ANSWER_25)
+    after = page.evaluate(TOPS)
+    assert after == boxes
+    assert page.evaluate("window.shifts") < 0.01
+    assert sorted(delays)[len(delays) // 2] < 50
+    assert max(delays) < 2000
+    assert page.evaluate("document.activeElement.id") == "record"
+
+
+def test_boxes_keep_the_focus_and_give_it_back(served, open_page):
+    address, _, _ = served
+    page = open_page(address)
+    wait_for_question(page)
+    for key, box in (("s", "skip-box"), ("n", "note-box"), ("?", "help-box")):
+        page.keyboard.press(key)
+        assert page.evaluate(f"document.getElementById('{box}').contains(document.activeElement)")
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.id") == "record"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.classList.contains('answer')")
+    press(page, "Enter")  # a button under the focus answers, and keeps the focus
+    assert page.evaluate("document.activeElement.classList.contains('answer')")
+
+
+def test_screen_readers_find_names_for_everything(served, open_page):
+    address, _, _ = served
+    for path in ("label", "watch", "new"):
+        page = open_page(f"{address}/{path}")
+        nameless = page.evaluate(NAMELESS)
+        assert nameless == []
+        assert page.evaluate("document.documentElement.lang") == "en"
+        assert page.evaluate("document.querySelectorAll('main').length") == 1
+
+
+def test_a_study_from_an_uploaded_csv(served, open_page, tmp_path):
+    address, path, _ = served
+    rows = [f"p{i},{(i * 37 % 1000) / 1000},Ann {i % 90},Anne {i % 90}" for i in range(1000)]
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "my pairs.csv").write_text("\n".join(["pair,score,name_l,name_r", *rows]))
+    page = open_page(f"{address}/new")
+    page.set_input_files("#upload", tmp_path / "up" / "my pairs.csv")
+    page.wait_for_selector("#preview table")
+    assert page.input_value("#score") == "score"
+    assert page.input_value("#id") == "pair"
+    page.fill("#name", "from the browser")
+    page.fill("#prompt", "One person?")
+    page.fill("#wanted", "0.2")
+    page.fill("#threshold", "0.5")
+    page.click("#create")
+    page.wait_for_url("**/label?study=from*")
+    page.wait_for_selector("#record .item-id")
+    assert page.inner_text("#prompt") == "One person?"
+    assert page.inner_text(".answer >> nth=1").split()[-1] == "Yes"
+    press(page, "j")
+    saved(page)
+    with hs.Study.open(path.parent / "from the browser.haystat") as study:
+        assert study.status().labels == 1
+        assert study.settings["source"]["score"] == ["score"]
+
+
+def test_a_token_in_the_link_opens_the_page_and_leaves_the_address(study_file, open_page):
+    with serving(study_file[0], secret="a-long-enough-token") as address:
+        page = open_page(f"{address}/?token=a-long-enough-token")
+        wait_for_question(page)
+        assert "token" not in page.url
+        press(page, "f")
+        saved(page)
+        names = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+        assert not [name for name in names if "token" in name]
+        assert all(name.startswith(address) for name in names)  # nothing from elsewhere
+
+
+def test_a_page_recovers_when_the_server_comes_back(study_file, open_page):
+    path, labels = study_file
+    with serving(path) as address:
+        page = open_page(address)
+        wait_for_question(page)
+        press(page, "f")
+        saved(page)
+    first = item_on(page)
+    press(page, "j" if labels[first] else "f")  # nobody is there to hear it
+    page.wait_for_function("() => document.getElementById('line').textContent.includes('away')")
+    with serving(path, port=int(address.rsplit(":", 1)[1])):
+        saved(page)
+        press(page, "f")
+        saved(page)
+        page.wait_for_selector("#dot.on")
+    with hs.Study.open(path) as study:
+        answers = {a.item: a.label for a in study.answers}
+    assert len(answers) == 3
+    assert answers[first] == labels[first]
+    open_page.complaints.clear()  # the browser notes refused connections by itself
