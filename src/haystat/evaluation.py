@@ -24,11 +24,11 @@ from haystat.ledger_stochastic import StochasticLedger
 from haystat.log import Answers, Label, Log, Stage, stage_records
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray
-from haystat.pool.base import AnyPool
+from haystat.pool.base import AnyPool, NamedPool
 from haystat.pool.memory import Pool
 from haystat.progress import progress_bar
 from haystat.questions import Query, Questions
-from haystat.reuse import SameItems, check_reuse, same_items
+from haystat.reuse import SameItems, check_candidates, check_reuse, same_items
 
 RandomState = int | np.random.Generator | None
 Oracle = Callable[[list[Any]], Iterable[Any]]
@@ -59,7 +59,7 @@ class Evaluation:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: NamedPool,
         measure: str | Measure = "f1",
         design: str | Design = "adaptive",
         *,
@@ -151,10 +151,14 @@ class Evaluation:
         if measure is None and pool is None:
             needed = self._problem.losses.support
             return estimate_from(self.pool, self._ledger, self.measure, needed, level, **options)
-        view = same_items(self.pool, self.pool if pool is None else pool)
         target = self._given_measure if measure is None else measure
-        bound = measures.resolve(target).bind(view.pool.schema)
-        check_reuse(view.pool, self._problem, self.design, bound, view.place)
+        view = self._view(pool)
+        seen = view.pool if isinstance(view, SameItems) else view
+        bound = measures.resolve(target).bind(seen.schema)
+        if isinstance(view, SameItems):
+            check_reuse(view.pool, self._problem, self.design, bound, view.place)
+        else:
+            check_candidates(view, self._problem, self.design, bound)
         needed = self.design.covers(self._problem)
         return estimate_from(view, self._ledger, bound, needed, level, **options)
 
@@ -227,7 +231,7 @@ class Evaluation:
     def load(
         cls,
         path: str | Path,
-        pool: Pool,
+        pool: NamedPool,
         measure: str | Measure | None = None,
         design: str | Design | None = None,
     ) -> Evaluation:
@@ -255,6 +259,17 @@ class Evaluation:
         for event in log.events:
             evaluation._record(event)
         return evaluation
+
+    def _view(self, pool: Pool | None) -> SameItems | NamedPool:
+        """The pool for another measure: this one, or another of the same items."""
+        if isinstance(self.pool, Pool):
+            return same_items(self.pool, self.pool if pool is None else pool)
+        if pool is not None and pool is not self.pool:
+            raise BadOption(
+                "systems that came later are compared on pools in memory; open all systems' "
+                "scores as one pool: hs.open_pool(…, score=(…, …))"
+            )
+        return self.pool
 
     @property
     def _asks_again(self) -> bool:

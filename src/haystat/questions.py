@@ -17,7 +17,7 @@ from haystat.errors import AnswerError, UnknownItem, UnknownLabel
 from haystat.ledger import Ledger
 from haystat.ledger_stochastic import StochasticLedger
 from haystat.log import Label
-from haystat.pool.memory import Pool
+from haystat.pool.base import NamedPool
 
 ROUNDING = 1e-6  # by which probabilities may miss a sum of one
 
@@ -33,7 +33,7 @@ class Query:
 class Questions:
     """The questions of a ledger by their names, and the answers they take."""
 
-    def __init__(self, pool: Pool, ledger: Ledger | StochasticLedger) -> None:
+    def __init__(self, pool: NamedPool, ledger: Ledger | StochasticLedger) -> None:
         self._pool = pool
         self._ledger = ledger
         self._label_index = {label: index for index, label in enumerate(pool.classes)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,18 @@ def check_reuse(
     old_cell = pairs // len(cells)
     missed = losses.support[pairs % len(cells)] & ~covered[old_cell]
     refuse_missed(problem, design, measure, old_cell, missed)
+
+
+def check_candidates(pool: Any, problem: Problem, design: Design, measure: Measure) -> None:
+    """The same for a pool behind an engine, by its candidates: a random part of every cell."""
+    covered = design.covers(problem)
+    if covered.all():
+        return
+    index = pool.kept_items(problem.cells)
+    cell, outputs = problem.cells.of_item[index], pool.outputs(index)
+    labels = [np.full(len(index), label) for label in range(problem.n_classes)]
+    support = np.stack([measure.support(outputs, label) for label in labels], axis=1)
+    refuse_missed(problem, design, measure, cell, support & ~covered[cell])
 
 
 def refuse_missed(

@@ -16,6 +16,7 @@ from haystat.cli.new import new
 from haystat.cli.report import report
 from haystat.cli.reproduce import reproduce
 from haystat.cli.serve import serve
+from haystat.cli.sketch import sketch
 from haystat.cli.status import estimate, log, merge, status, verify
 from haystat.errors import HaystatError
 
@@ -49,6 +50,7 @@ for command in (new, ask, tell, label, status, estimate, skip, correct, log, ver
     app.command()(command)
 app.command("import")(import_answers)
 app.command()(pool)
+app.command()(sketch)
 app.command()(report)
 app.command()(serve)
 

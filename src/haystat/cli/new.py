@@ -14,10 +14,14 @@ from haystat.errors import BadOption
 from haystat.evaluation import seed_from
 from haystat.study import PoolFile, Study
 
+LARGE = 1 << 30  # bytes of a file from which it is not read into memory
+
 
 def new(
     study: Path = typer.Argument(help="File to make, such as cats.haystat."),
-    pool: Path = typer.Argument(help="Scored items: Parquet, CSV, Feather or JSON lines."),
+    pool: Path = typer.Argument(
+        help="Scored items: Parquet, CSV, Feather or JSON lines; a pattern, DuckDB file or sketch."
+    ),
     score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
     id: str | None = typer.Option(None, help="Column with the id; by default the row number."),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
@@ -31,13 +35,17 @@ def new(
     classes: str = typer.Option("0,1", help="Label values, the negative first, with commas."),
     strata: int = typer.Option(256, help="Strata to cut the scores into."),
     candidates: int = typer.Option(100_000, help="Items to keep in the file."),
+    engine: str | None = typer.Option(
+        None, help="Reads what does not fit into memory: duckdb, spark, spark://host:7077."
+    ),
+    table: str | None = typer.Option(None, help="Table of a DuckDB file."),
     as_json: bool = JSON,
 ) -> None:
     """Make a study: one file that holds the evaluation of a pool from the first question on.
 
     Example: haystat new cats.haystat pool.parquet --id id --score score --show name,text
     """
-    names = _split(measure)
+    names = split(measure)
     wanted = names[0] if len(names) == 1 else names
     # A slip in a name should not wait for a large file to load.
     measures.resolve(wanted)
@@ -50,9 +58,11 @@ def new(
         tuple(score),
         id,
         tuple(prediction),
-        tuple(_split(",".join(column))),
-        tuple(_split(",".join(show))),
+        tuple(split(",".join(column))),
+        tuple(split(",".join(show))),
         given,
+        engine or _own_engine(pool),
+        table,
     )
     with busy(f"reading {pool}"):
         made = Study.create(
@@ -69,16 +79,27 @@ def new(
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
 
 
+def _own_engine(pool: Path) -> str | None:
+    """DuckDB for what only it reads, and for files that would fill the memory."""
+    several = any(sign in pool.name for sign in "*?[") or pool.is_dir()
+    database = pool.suffix in (".duckdb", ".ddb", ".db")
+    large = pool.suffix in (".parquet", ".pq", ".csv") and pool.is_file()
+    if several or database or (large and pool.stat().st_size > LARGE):
+        return "duckdb"
+    return None
+
+
 def values(text: str) -> list[Any]:
     """Label values: numbers where all of them are, else texts."""
-    parts = _split(text)
+    parts = split(text)
     try:
         return [int(part) for part in parts]
     except ValueError:
         return list(parts)
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
+    """Names with commas between them."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

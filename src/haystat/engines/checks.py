@@ -110,7 +110,8 @@ def _faults(table: Any, columns: Columns, classes: tuple[Any, ...]) -> list[_Fau
         faults.append(_Fault(table[name].isnull(), PoolError, what, remedy, name))
     if columns.deviation is not None:
         name = columns.deviation
-        bad = ~table[name].cast("float64").between(0.0, LARGEST).fill_null(False)
+        deviation = table[name].cast("float64")
+        bad = ~(columns.is_usable(deviation) & (deviation >= 0)).fill_null(False)
         what = f"deviations in column {name!r} are negative, missing or not finite"
         remedy = "a standard deviation is finite and at least 0"
         faults.append(_Fault(bad, PoolError, what, remedy, name))

@@ -9,6 +9,7 @@ from typing import Any
 import ibis
 
 from haystat.errors import BadOption, BadScore, PoolError, UnknownLabel, UnknownName
+from haystat.pool.checks import LARGEST
 
 ID, DEVIATION, MEAN = "hs_id", "hs_deviation", "hs_mean"
 PAIR_SIGN = "|"  # between the two ids of a pair
@@ -57,8 +58,13 @@ class Columns:
         return _number(table[self.scores[system]])
 
     def is_usable(self, number: Any) -> Any:
-        """Whether a number is there and finite; `isinf` of Ibis is always false on Spark."""
-        return number.between(-1e300, 1e300).fill_null(False)
+        """Whether a number is there and finite.
+
+        `isinf` of Ibis is always false on Spark. And DuckDB believes the smallest and largest value
+        that a Parquet file states, which leave out NaN: it answers `isnan` and `between` from
+        those, without a look at the rows. A number minus itself is 0 just when it is finite.
+        """
+        return ((number - number == 0.0) & number.between(-LARGEST, LARGEST)).fill_null(False)
 
     def prediction(self, table: Any, system: int, classes: Sequence[Any], threshold: float) -> Any:
         """Index of the predicted class: as given, or 1 from the threshold on."""

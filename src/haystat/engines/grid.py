@@ -59,10 +59,7 @@ def threshold_grid(thresholds: FloatArray) -> Grid:
 def with_reached(table: Any, column: str, grid: Grid, name: str) -> Any:
     """The table with the number of edges at or below `column` as `name`."""
     if grid.width <= 0 or len(grid.edges) <= FEW:
-        reached = ibis.literal(0, type="int64")
-        for edge in grid.edges[np.isfinite(grid.edges)].tolist():
-            reached = reached + (table[column] >= edge).cast("int64")
-        return table.mutate(**{name: reached})
+        return table.mutate(**{name: _compared(table[column], grid.edges)})
     nearest = _nearest(table[column], grid)
     edges = np.concatenate([[-np.finfo(np.float64).max], grid.edges])
     edges = np.minimum(edges, np.finfo(np.float64).max)  # infinite: beyond every score
@@ -72,6 +69,20 @@ def with_reached(table: Any, column: str, grid: Grid, name: str) -> Any:
     joined = table.mutate(hs_guess=nearest).join(small, [("hs_guess", "hs_nearest")], how="inner")
     reached = joined.hs_guess - (joined[column] < joined.hs_edge).cast("int64")
     return joined.mutate(**{name: reached}).drop("hs_guess", "hs_nearest", "hs_edge")
+
+
+def _compared(score: Any, edges: FloatArray) -> Any:
+    """The number of edges at or below a score, each compared with it; equal ones at once."""
+    different, counts = np.unique(edges[np.isfinite(edges)], return_counts=True)
+    terms = [
+        (score >= edge).cast("int64") * count
+        for edge, count in zip(different.tolist(), counts.tolist(), strict=True)
+    ]
+    terms = terms or [ibis.literal(0, type="int64")]
+    while len(terms) > 1:  # added up in pairs: a chain would be too deep to compile
+        pairs = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
+    return terms[0]
 
 
 def _nearest(score: Any, grid: Grid) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,12 +51,15 @@ class Held:
 
     def grow(self, atoms: IntArray, limit: int, n_wanted: int) -> None:
         """Fetch the items of some atoms up to a limit."""
-        known = self.sketch.atoms
-        limits = known.limit.copy()
+        limits = self.sketch.atoms.limit.copy()
         limits[atoms] = np.maximum(limits[atoms], limit)
-        hoped = np.zeros(len(known), dtype=np.int64)
+        hoped = np.zeros_like(limits)
         if len(atoms) == 1:
             hoped[atoms] = n_wanted
+        self.raise_to(limits, hoped)
+
+    def raise_to(self, limits: IntArray, hoped: IntArray) -> None:
+        """Fetch the items of all atoms up to limits (A,)."""
         self.sketch = self.fetch(self.sketch, limits, hoped)
         self._start = self.sketch.start()
 
@@ -127,6 +130,22 @@ class MergedOrder:
         """The n items of `cell` with the smallest u, fewer if it has fewer; u in [0, 1)."""
         item, u = self._run(cell, n)
         return item[:n], as_shares(u[:n])
+
+    def prepare(self, n: Sequence[int]) -> None:
+        """Fetch the first n (K,) items of all cells that lack some, in one pass."""
+        short = [
+            cell
+            for cell, wanted in enumerate(n)
+            if len((self._runs.get(cell) or self._merge(cell))[0]) < min(wanted, self._size[cell])
+        ]
+        limits = self._held.sketch.atoms.limit.copy()
+        for cell in short:
+            limit = thresholds(self._size[cell : cell + 1], int(n[cell]))[0]
+            limits[self._atoms[cell]] = np.maximum(limits[self._atoms[cell]], limit)
+        if short:
+            self._held.raise_to(limits, np.zeros_like(limits))
+            for cell in short:
+                self._merge(cell)
 
     def _run(self, cell: int, n: int) -> tuple[IntArray, NDArray[np.int64]]:
         run = self._runs.get(cell) or self._merge(cell)

@@ -6,6 +6,7 @@ which every engine computes alike.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import ibis
@@ -32,8 +33,8 @@ def key_of(column: Any) -> Any:
     if kind.is_string():
         return _key_of_text(column)
     if kind.is_decimal() or kind.is_uint64():
-        wide = column.cast("decimal(20, 0)")
-        return ibis.ifelse(wide >= 2**63, wide - WRAP, wide).cast("int64")
+        wide = column.cast("decimal(38, 0)")
+        return ibis.ifelse(wide >= _wide(2**63), wide - _wide(WRAP), wide).cast("int64")
     return column.cast("int64")
 
 
@@ -70,6 +71,10 @@ def with_number(table: Any, id: str, seed: int, name: str) -> Any:
         table = table.mutate(hs_left=table.hs_right, hs_right=right)
     u = table.hs_left * _integer(2**31) + (table.hs_right >> _integer(1))
     return table.mutate(**{name: u}).drop("hs_left", "hs_right")
+
+
+def _wide(value: int) -> Any:
+    return ibis.literal(Decimal(value), type="decimal(38, 0)")
 
 
 def _integer(value: int) -> Any:

@@ -138,8 +138,13 @@ class EnginePool:
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""
         of_atom = cast(CellOf, cells.of_item).of_atom
-        held = next(h for h in self._all.values() if h.tag == tag_of(cells.example.index))
-        return MergedOrder(held, of_atom, cells.size)
+        return MergedOrder(self._of(cells.example.index), of_atom, cells.size)
+
+    def kept_items(self, cells: Cells) -> IntArray:
+        """All items of these cells that are here: the first of each by u."""
+        held = self._of(cells.example.index)
+        runs = [held.run(atom)[0] for atom in range(len(held.sketch.atoms))]
+        return np.concatenate(runs)
 
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about items."""
@@ -170,7 +175,12 @@ class EnginePool:
     def with_seed(self, seed: int) -> EnginePool:
         """The same pool in another order: one more pass."""
         settings = replace(self.settings, seed=seed)
-        return EnginePool(self.source, self.summary, self.layout, self.cut, settings, self.lookup)
+        known = self.held.sketch
+        nothing = np.full(len(known.atoms), -1, dtype=np.int64)
+        atoms = replace(known.atoms, limit=nothing)
+        blank = replace(known, atoms=atoms, items=empty_items(len(self.systems)))
+        parts = self.summary, self.layout, self.cut, settings, self.lookup
+        return EnginePool(self.source, *parts, self._first_items(self.layout, blank, seed))
 
     def save(self, path: str | Path) -> None:
         """Write the sketch as one file, whole or not at all; hs.open_pool reads it again."""
@@ -228,9 +238,14 @@ class EnginePool:
             )
         atoms, atom_of = make_atoms(layout, groups, self.cut)
         sketch = Sketch(atoms, groups, atom_of, empty_items(len(layout.systems)))
-        n_wanted = np.full(len(atoms), self.settings.candidates)
-        limit = thresholds(atoms.size, self.settings.candidates)
-        return fetched(source, layout, sketch, limit, n_wanted, self.settings.seed)
+        return self._first_items(layout, sketch, self.settings.seed)
+
+    def _first_items(self, layout: Layout, sketch: Sketch, seed: int) -> Sketch:
+        """The sketch with the first items of each atom."""
+        n_wanted = np.full(len(sketch.atoms), self.settings.candidates)
+        limit = thresholds(sketch.atoms.size, self.settings.candidates)
+        source = self._source("the items in another order")
+        return fetched(source, layout, sketch, limit, n_wanted, seed)
 
     def _held(self, bins: Bins, layout: Layout, sketch: Sketch) -> Held:
         def fetch(known: Sketch, limit: IntArray, n_wanted: IntArray) -> Sketch:

@@ -151,7 +151,9 @@ def _from_files(path: str, kind: str, connection: Any) -> Any:
 
 def _from_database(path: str, table: str | None) -> Any:
     connection = needed("ibis", "a DuckDB file").duckdb.connect(path, read_only=True)
-    tables = connection.list_tables()
+    # list_tables() of Ibis 12 calls what DuckDB 2 no longer has.
+    found = connection.con.execute("SELECT table_name FROM information_schema.tables").fetchall()
+    tables = sorted(name for (name,) in found)
     if table is None and len(tables) == 1:
         table = tables[0]
     if table is None or table not in tables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from haystat.measures.base import Measure
@@ -19,6 +20,9 @@ class Order(Protocol):
 
     def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
         """The n items of `cell` with the smallest u, fewer if it has fewer; u in [0, 1)."""
+
+    def prepare(self, n: Sequence[int]) -> None:
+        """Make ready the first n (K,) items of each cell: one pass instead of one a cell."""
 
 
 class AnyPool(Protocol):
@@ -62,3 +66,10 @@ class AnyPool(Protocol):
 
     def id_of(self, index: int) -> Any:
         """The user's id of the item at a position."""
+
+
+class NamedPool(AnyPool, Protocol):
+    """A pool that can be asked for an item by the user's id."""
+
+    def index_of(self, item: Any) -> int:
+        """Position of the item with this id."""

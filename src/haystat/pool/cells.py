@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,6 +91,9 @@ class Candidates:
         """The n items of `cell` with the smallest u, fewer if it has fewer; u in [0, 1)."""
         item, u = self._run(cell, n)
         return item[:n], as_shares(u[:n])
+
+    def prepare(self, n: Sequence[int]) -> None:
+        """A pass over items in memory is cheap enough when it is needed."""
 
     def _run(self, cell: int, n: int) -> tuple[IntArray, NDArray[np.int64]]:
         """The beginning of a cell's order, at least n items of it if there are as many."""

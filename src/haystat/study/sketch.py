@@ -101,6 +101,7 @@ def write_sketch(
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
     wanted = allotment(cells.size, share, total).tolist()
+    order.prepare(wanted)
     runs = [order.first(cell, n) for cell, n in enumerate(wanted)]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
@@ -257,6 +258,9 @@ class Items:
             pass
         index = np.array(run[:n], dtype=np.int64)
         return index, self._shares(index)
+
+    def prepare(self, n: Sequence[int]) -> None:
+        """What there is has been written already."""
 
     def _shares(self, index: IntArray) -> FloatArray:
         u = unit_numbers([self.ids[self.row_of[i]] for i in index.tolist()], self._seed)

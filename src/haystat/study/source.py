@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.engines.open import SKETCH, open_pool
 from haystat.errors import BadOption
 from haystat.files import read_columns, read_rows
 from haystat.measures.outputs import IntArray
+from haystat.pool.base import AnyPool
 from haystat.pool.checks import checked_columns
 from haystat.pool.memory import Pool
 from haystat.study.sketch import Records, no_records
@@ -23,7 +25,8 @@ class PoolFile:
     """A pool in a file, and what its columns hold. Give it to Study.create in place of a pool.
 
     score, prediction: one column for each system. columns: facts about sub-populations. show:
-    what the person who labels gets to see. options: those of hs.Pool.
+    what the person who labels gets to see. options: those of hs.Pool. engine: reads a file, a
+    pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
     """
 
     path: str
@@ -33,9 +36,11 @@ class PoolFile:
     columns: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    engine: str | None = None
+    table: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.score:
+        if not self.score and not self.is_sketch:
             raise BadOption("name the column that holds the score: --score, or score=(…,)")
         if self.prediction and len(self.prediction) != len(self.score):
             raise BadOption(
@@ -43,8 +48,33 @@ class PoolFile:
                 "give one for each, in the same order"
             )
 
-    def read(self) -> tuple[Pool, Records]:
+    @property
+    def is_sketch(self) -> bool:
+        """Whether the file is a sketch, which knows its columns."""
+        return self.path.endswith(SKETCH)
+
+    def read(self) -> tuple[AnyPool, Records]:
         """The pool, and the columns to show."""
+        if self.is_sketch:
+            sketched = open_pool(self.path)
+            return sketched, sketched.records
+        if self.engine is not None:
+            opened = open_pool(
+                self.path,
+                id=self.id,
+                score=self.score,
+                prediction=self.prediction or None,
+                columns=self.columns,
+                show=self.show,
+                table=self.table,
+                engine=self.engine,
+                **self.options,
+            )
+            return opened, opened.records
+        return self._in_memory()
+
+    def _in_memory(self) -> tuple[Pool, Records]:
+        """The pool whose columns are read whole."""
         names = [*self.score, *self.prediction, *self.columns]
         table = read_columns(Path(self.path), [*names, *([self.id] if self.id else [])])
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
@@ -77,6 +107,12 @@ class PoolFile:
         beside = study.absolute().parent / path.name
         moved = beside.exists() and not path.exists()
         return cls(**{**fields, "path": str(beside if moved else path)})
+
+
+def records_of(pool: AnyPool, show: Mapping[str, Any] | None) -> Records:
+    """What to show of a pool's items: the given columns, or those that the pool can look up."""
+    own: Records | None = getattr(pool, "records", None)
+    return checked_show(show, pool.size) if own is None or show is not None else own
 
 
 def records_from(show: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Records:

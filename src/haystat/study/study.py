@@ -33,7 +33,7 @@ from haystat.study.journal import Entry
 from haystat.study.live import Live
 from haystat.study.questions import Question, seconds_of
 from haystat.study.sketch import CellDry, SketchPool, first_shares, write_sketch
-from haystat.study.source import PoolFile, checked_show
+from haystat.study.source import PoolFile, records_of
 from haystat.study.status import Status, history_of, status_of
 from haystat.study.store import Store
 from haystat.study.supply import Supply
@@ -127,7 +127,7 @@ class Study:
             raise BadOption("a PoolFile names its own columns to show: PoolFile(…, show=(…,))")
         source = pool if isinstance(pool, PoolFile) else None
         whole, records = pool.read() if isinstance(pool, PoolFile) else (pool, None)
-        records = records or checked_show(show, whole.size)
+        records = records or records_of(whole, show)
         if whole.schema.numeric:
             raise BadOption("a study takes labels that are classes; use hs.Evaluation for numbers")
         chosen = designs.resolve(design, **options)

@@ -18,7 +18,7 @@ from haystat.study.sketch import (
     chunk_digest,
     write_chunks,
 )
-from haystat.study.source import PoolFile, checked_show
+from haystat.study.source import PoolFile, records_of
 
 
 class Supply:
@@ -36,7 +36,7 @@ class Supply:
         self._source = source
         self._whole: tuple[AnyPool, Records] | None = None
         if source is not None and not isinstance(source, PoolFile):
-            self._whole = self._checked(source), checked_show(show, source.size)
+            self._whole = self._checked(source), records_of(source, show)
 
     def refill(self, draft: Draft, measure: Measure, dry: CellDry) -> None:
         """Fetch as many candidates of a cell as there are already, and at least a chunk."""
