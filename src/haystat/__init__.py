@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from haystat import designs, errors, measures
-from haystat.engines.open import open_pool
+from haystat.engines.open import cross_pool, open_pool
 from haystat.errors import HaystatError
 from haystat.estimation.result import Estimate
 from haystat.estimators import from_estimator
@@ -23,6 +23,7 @@ __all__ = [
     "Query",
     "Study",
     "Width",
+    "cross_pool",
     "designs",
     "errors",
     "from_estimator",

@@ -14,6 +14,7 @@ from haystat.pool import checks
 from haystat.pool.cells import FIRST_CANDIDATES
 
 if TYPE_CHECKING:
+    from haystat.engines.cross import CrossPool
     from haystat.engines.pool import EnginePool
     from haystat.engines.records import Side
 
@@ -77,6 +78,20 @@ def open_pool(
     return make_pool(
         source, names, classes, sides=sides, table=table, engine=engine, progress=progress, **given
     )
+
+
+def cross_pool(left: Any, right: Any, score: Any, **options: Any) -> CrossPool:
+    """A pool of all pairs of two tables, scored in a stream and never stored.
+
+    left, right: arrays, or pandas, Polars or Arrow tables. score: called with some rows of `left`
+    and all of `right`; returns their scores, (n, m). Options are those of
+    haystat.engines.cross.cross_pool.
+    """
+    needed("pyarrow", "a pool of pairs")
+    needed("ibis", "a pool of pairs")
+    from haystat.engines import cross
+
+    return cross.cross_pool(left, right, score, **options)
 
 
 def _from_sketch(path: Path) -> EnginePool:

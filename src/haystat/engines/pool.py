@@ -244,13 +244,18 @@ class EnginePool:
         """The sketch with the first items of each atom."""
         n_wanted = np.full(len(sketch.atoms), self.settings.candidates)
         limit = thresholds(sketch.atoms.size, self.settings.candidates)
-        source = self._source("the items in another order")
+        return self._fetched(layout, sketch, limit, n_wanted, seed)
+
+    def _fetched(
+        self, layout: Layout, sketch: Sketch, limit: IntArray, n_wanted: IntArray, seed: int
+    ) -> Sketch:
+        """The sketch with all items up to a limit (A,)."""
+        source = self._source("further items of a cell")
         return fetched(source, layout, sketch, limit, n_wanted, seed)
 
     def _held(self, bins: Bins, layout: Layout, sketch: Sketch) -> Held:
         def fetch(known: Sketch, limit: IntArray, n_wanted: IntArray) -> Sketch:
-            source = self._source("further items of a cell")
-            return fetched(source, layout, known, limit, n_wanted, self.settings.seed)
+            return self._fetched(layout, known, limit, n_wanted, self.settings.seed)
 
         # The tag must be the same in every process, so that a saved log can be folded again.
         tag = 0 if not bins else zlib.crc32(repr(bins).encode()) % 255 + 1

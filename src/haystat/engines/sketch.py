@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from haystat.engines.checks import refuse_duplicates
@@ -161,13 +160,13 @@ def take(items: Found, rows: IntArray) -> Found:
     return Found(items.atom[rows], items.u[rows], items.id[rows], items.scores[rows])
 
 
-def merged(one: Found, other: Found) -> Found:
-    """Items of two passes in the order of atom and u."""
+def merged(*parts: Found) -> Found:
+    """Items of several passes in the order of atom and u."""
     both = Found(
-        np.concatenate([one.atom, other.atom]),
-        np.concatenate([one.u, other.u]),
-        np.concatenate([one.id, other.id]),
-        np.concatenate([one.scores, other.scores]),
+        np.concatenate([part.atom for part in parts]),
+        np.concatenate([part.u for part in parts]),
+        np.concatenate([part.id for part in parts]),
+        np.concatenate([part.scores for part in parts]),
     )
     return take(both, np.lexsort((both.u, both.atom)))
 
@@ -184,8 +183,3 @@ def atom_sums(values: FloatArray, atom_of: IntArray, n_atoms: int) -> FloatArray
     result = np.zeros((n_atoms, *values.shape[1:]))
     np.add.at(result, atom_of, values)
     return result
-
-
-def key_table(table: pa.Table) -> pa.Table:
-    """Keys without dictionaries and chunks, so that a file gives back what went in."""
-    return table.combine_chunks()

@@ -1,0 +1,235 @@
+"""hs.cross_pool: all pairs of two tables, scored in a stream and never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from haystat.engines.checks import Summary
+from haystat.engines.columns import Columns, prediction_name
+from haystat.engines.cut import make_cut
+from haystat.engines.passes import PLACE, Found, Groups, Layout
+from haystat.engines.pool import EnginePool, Settings
+from haystat.engines.records import Lookup
+from haystat.engines.sketch import Sketch, make_atoms, merged, take
+from haystat.engines.stream import Bins, Reservoir, absorb, make_bins
+from haystat.errors import BadOption, BadScore, EmptyPool
+from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool import checks
+from haystat.pool.cells import FIRST_CANDIDATES
+from haystat.pool.order import permanent_numbers
+from haystat.progress import progress_bar
+
+CHUNK = 1 << 20  # pairs that are scored at a time
+COLUMNS = Columns(("pair",), ("score",))
+
+#: scores of some rows of the left table with all of the right, (n, m)
+Score = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Cross:
+    """Two tables and the function that scores their pairs; pair i * m + j is row i with row j."""
+
+    left: Any
+    right: Any
+    score: Score
+    chunk: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of the left and of the right table."""
+        return n_rows(self.left), n_rows(self.right)
+
+    def chunks(self) -> Iterator[tuple[int, FloatArray]]:
+        """The first pair of each chunk, and the scores of its pairs."""
+        n_left, n_right = self.shape
+        step = max(1, self.chunk // n_right)
+        for start in range(0, n_left, step):
+            stop = min(start + step, n_left)
+            given = self.score(rows_of(self.left, start, stop), self.right)
+            scores = checks.checked_numbers("scores", given, BadScore)
+            if scores.shape != (stop - start, n_right):
+                raise BadScore(
+                    f"score() gave shape {scores.shape} for {stop - start} rows and {n_right}; "
+                    f"give one score a pair, {(stop - start, n_right)}"
+                )
+            yield start * n_right, scores.reshape(-1)
+
+
+class CrossPool(EnginePool):
+    """All pairs of two tables. Made by hs.cross_pool."""
+
+    cross: Cross
+    bins: Bins
+
+    def _sketched(self, layout: Layout) -> Sketch:
+        raise BadOption(
+            "the thresholds of a curve are not known while pairs are streamed; store the scores "
+            "and use hs.open_pool"
+        )
+
+    def _fetched(
+        self, layout: Layout, sketch: Sketch, limit: IntArray, n_wanted: IntArray, seed: int
+    ) -> Sketch:
+        """Score all pairs once more, and keep those up to a limit (A,) that are more than now."""
+        more = limit > sketch.atoms.limit
+        of_group = np.full(2 * (len(self.bins.edges) + 1), -1, dtype=np.int64)
+        of_group[group_numbers(sketch.groups)] = sketch.atom_of
+        found = []
+        for first, scores in self.cross.chunks():
+            place = np.searchsorted(self.bins.edges, scores, side="right")
+            atom = of_group[2 * place + (scores >= layout.thresholds[0])]
+            rows = np.flatnonzero(more[atom])
+            u = permanent_numbers(first + rows, seed)
+            small = u <= limit[atom[rows]]
+            rows = rows[small]
+            of_rows = atom[rows].astype(np.int32)
+            found.append(Found(of_rows, u[small], first + rows, scores[rows][:, None]))
+        kept = take(sketch.items, np.flatnonzero(~more[sketch.items.atom]))
+        items = merged(kept, *found)
+        atoms = replace(sketch.atoms, limit=np.where(more, limit, sketch.atoms.limit))
+        return replace(sketch, atoms=atoms, items=items)
+
+    def records(self, index: IntArray) -> Mapping[str, Sequence[Any]]:
+        """What both tables say about some pairs."""
+        held = self._of(index)
+        pair = held.sketch.items.id[held.rows(index)].astype(np.int64)
+        left, right = np.divmod(pair, self.cross.shape[1])
+        sides = (("left", self.cross.left, left), ("right", self.cross.right, right))
+        return {
+            f"{side}.{name}": values
+            for side, table, rows in sides
+            for name, values in shown(table, rows).items()
+        }
+
+
+def cross_pool(
+    left: Any,
+    right: Any,
+    score: Score,
+    *,
+    score_range: tuple[float, float] = (0.0, 1.0),
+    threshold: float | None = None,
+    strata: int = 256,
+    branching: int = 2,
+    classes: Sequence[Any] = (0, 1),
+    seed: int = 0,
+    candidates: int = FIRST_CANDIDATES,
+    chunk: int = CHUNK,
+    progress: bool = False,
+) -> CrossPool:
+    """A pool of all pairs of two tables; their scores are made, counted and forgotten.
+
+    left, right: arrays, or pandas, Polars or Arrow tables. The id of a pair is i * m + j, row i of
+        `left` with row j of the m rows of `right`.
+    score: called with some rows of `left` and all of `right`; returns their scores, (n, m).
+    score_range: between which the scores are cut into strata; those beyond are counted in the
+        first and the last.
+    chunk: about how many pairs to score at a time. Other options are those of hs.Pool.
+    """
+    low, high = (float(end) for end in score_range)
+    if not low < high:
+        raise BadOption(f"score_range is {score_range}; give the smallest and the largest score")
+    labels = checks.checked_classes(classes)
+    if len(labels) != 2:
+        raise BadOption(f"classes are {list(labels)}; a threshold tells two apart")
+    checks.checked_integer("candidates", candidates, smallest=1)
+    cross = Cross(left, right, score, checks.checked_integer("chunk", chunk, smallest=1))
+    size = cross.shape[0] * cross.shape[1]
+    if size == 0:
+        raise EmptyPool(f"tables of {cross.shape} rows make no pairs")
+    is_probability = low >= 0 and high <= 1
+    cut_from = 0.5 if is_probability else 0.0
+    cut_from = cut_from if threshold is None else float(threshold)
+    summary = Summary(size, np.array([[low, high]]), None, None, 0.0, ("0", str(size - 1)))
+    cut = make_cut(summary, "csf", checks.checked_integer("strata", strata, smallest=1), False)
+    layout = Layout(COLUMNS, labels, (cut_from,), cut.ladders, (is_probability,))
+    bins = make_bins(cut.ladders[0][1].edges)
+    reservoir = Reservoir.empty(2 * (len(bins.edges) + 1), candidates)
+    _fill(reservoir, bins, cross, seed, cut_from, progress)
+    groups = _groups(reservoir, is_probability)
+    atoms, atom_of = make_atoms(layout, groups, cut)
+    limit = np.full(len(atoms), np.iinfo(np.int64).max)
+    np.minimum.at(limit, atom_of, reservoir.limit[reservoir.count > 0])
+    items = _items(reservoir, atom_of, limit)
+    sketch = Sketch(replace(atoms, limit=limit), groups, atom_of, items)
+    settings = Settings(labels, checks.checked_integer("seed", seed), branching, candidates)
+    summary = replace(summary, score_range=reservoir.extremes[None].copy())
+    pool = CrossPool(None, summary, layout, cut, settings, Lookup(None, COLUMNS), sketch)
+    pool.cross, pool.bins = cross, bins
+    return pool
+
+
+def _fill(
+    reservoir: Reservoir, bins: Bins, cross: Cross, seed: int, threshold: float, progress: bool
+) -> None:
+    n_left, n_right = cross.shape
+    with progress_bar("pairs", n_left * n_right, shown=progress) as advance:
+        for first, scores in cross.chunks():
+            n_bad = absorb(reservoir, bins, scores, first, seed, threshold)
+            if n_bad:
+                row = int(np.flatnonzero(~(np.abs(scores) <= checks.LARGEST))[0])
+                pair = divmod(first + row, n_right)
+                raise BadScore(
+                    f"{n_bad} scores are NaN, infinite or beyond {checks.LARGEST:g}, such as "
+                    f"{scores[row]} of row {pair[0]} with row {pair[1]}; score() must give finite "
+                    "numbers"
+                )
+            advance(len(scores))
+
+
+def _groups(reservoir: Reservoir, is_probability: bool) -> Groups:
+    used = np.flatnonzero(reservoir.count)
+    size, total = reservoir.count[used], reservoir.total[used]
+    key = pa.table({PLACE: used // 2, prediction_name(0): used % 2})
+    prior = total if is_probability else size * expit(total / size)
+    return Groups(key, size, total[:, None], prior[:, None], np.zeros(len(used)))
+
+
+def group_numbers(groups: Groups) -> IntArray:
+    """The number of each group in a reservoir, (G,)."""
+    return np.asarray(2 * groups.column(PLACE) + groups.column(prediction_name(0)))
+
+
+def _items(reservoir: Reservoir, atom_of: IntArray, limit: IntArray) -> Found:
+    """The candidates of all atoms, up to the limit that all bins of an atom share."""
+    used = np.flatnonzero(reservoir.count)
+    group = np.repeat(np.arange(len(used)), reservoir.n_kept[used])
+    kept = np.arange(reservoir.u.shape[1]) < reservoir.n_kept[used][:, None]
+    atom = atom_of[group].astype(np.int32)
+    u = reservoir.u[used][kept]
+    key, score = reservoir.key[used][kept], reservoir.score[used][kept]
+    order = np.lexsort((u, atom))
+    order = order[u[order] <= limit[atom[order]]]
+    return Found(atom[order], u[order], key[order], score[order][:, None])
+
+
+def n_rows(table: Any) -> int:
+    """Rows of an array or table."""
+    return int(table.num_rows) if isinstance(table, pa.Table) else len(table)
+
+
+def rows_of(table: Any, start: int, stop: int) -> Any:
+    """Some rows of an array or table, without a copy."""
+    if isinstance(table, pa.Table):
+        return table.slice(start, stop - start)
+    return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+
+
+def shown(table: Any, rows: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """The columns of a table at some rows; of an array there are none."""
+    if isinstance(table, pa.Table):
+        taken = table.take(pa.array(rows))
+        return {name: taken[name].to_pylist() for name in table.column_names}
+    if hasattr(table, "columns"):
+        return {
+            str(name): np.asarray(table[name].to_numpy())[rows].tolist() for name in table.columns
+        }
+    return {}

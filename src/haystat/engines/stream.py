@@ -1,0 +1,198 @@
+"""A sketch in one pass over scores that come in chunks and are never stored.
+
+Each score is put into its bin as it comes, and each bin keeps the items with the smallest u. The
+loop is compiled; `tests/engines/test_cross.py` holds it against the plain form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.order import HALF, MULTIPLIERS, round_keys
+
+ROOM = 4  # items a bin has room for, for each that is wanted
+SHIFT = 44  # sign, exponent and the first 8 binary digits of a double are its box
+N_BOXES = 1 << (64 - SHIFT)
+LARGEST = 1e300
+BLOCK = 1 << 12  # items whose u is held at a time
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Ascending edges on the raw score, and below (N_BOXES + 1,): those in lower boxes.
+
+    Boxes are ordered like the doubles in them and a 256th of their size wide, so that there is
+    seldom more than one edge to compare with.
+    """
+
+    edges: FloatArray
+    below: NDArray[np.int32]
+
+
+def make_bins(edges: FloatArray) -> Bins:
+    """The bins between edges; infinite edges are beyond every score."""
+    finite = np.minimum(edges, np.finfo(np.float64).max)
+    boxes = box_of(finite)
+    return Bins(finite, np.searchsorted(boxes, np.arange(N_BOXES + 1)).astype(np.int32))
+
+
+def box_of(values: FloatArray) -> IntArray:
+    """The box of each double, (n,)."""
+    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+    ordered = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+    return np.asarray((ordered >> SHIFT) + N_BOXES // 2)
+
+
+@dataclass
+class Reservoir:
+    """For each group (a bin, below or above the threshold) the items with the smallest u so far.
+
+    u, key and score (G, R) have room for R items, n_kept (G,) are there; all items with u up to
+    limit (G,) were kept. count (G,) and total (G,), of the scores, are of all items.
+    """
+
+    u: NDArray[np.int64]
+    key: NDArray[np.int64]
+    score: FloatArray
+    n_kept: IntArray
+    limit: NDArray[np.int64]
+    count: IntArray
+    total: FloatArray
+    extremes: FloatArray
+
+    @classmethod
+    def empty(cls, n_groups: int, n_wanted: int) -> Reservoir:
+        """Nothing seen yet."""
+        room = (n_groups, ROOM * n_wanted)
+        return cls(
+            np.empty(room, dtype=np.int64),
+            np.empty(room, dtype=np.int64),
+            np.empty(room),
+            np.zeros(n_groups, dtype=np.int64),
+            np.full(n_groups, np.iinfo(np.int64).max),
+            np.zeros(n_groups, dtype=np.int64),
+            np.zeros(n_groups),
+            np.array([np.inf, -np.inf]),
+        )
+
+
+def absorb(
+    reservoir: Reservoir,
+    bins: Bins,
+    scores: FloatArray,
+    first_key: int,
+    seed: int,
+    threshold: float,
+) -> int:
+    """Take in scores whose keys count up from `first_key`; how many of them are not finite.
+
+    A group is twice the bin of a score, and one more from the threshold on.
+    """
+    return int(
+        _absorb(
+            np.ascontiguousarray(scores, dtype=np.float64).reshape(-1),
+            np.int64(first_key),
+            np.array(round_keys(seed), dtype=np.uint64),
+            np.array(MULTIPLIERS, dtype=np.uint64),
+            float(threshold),
+            bins.edges,
+            bins.below,
+            reservoir.u,
+            reservoir.key,
+            reservoir.score,
+            reservoir.n_kept,
+            reservoir.limit,
+            reservoir.count,
+            reservoir.total,
+            reservoir.extremes,
+        )
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _numbers(first_key, n, keys, multipliers, out):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """u of the keys from first_key on: pool/order.py, with 2**32 = 5 modulo its prime."""
+    half = np.uint64(HALF)
+    for i in range(n):
+        key = np.uint64(first_key + i)
+        left, right = key >> np.uint64(32), key & half
+        for r in range(5):
+            product = (right ^ keys[r]) * multipliers[r]
+            product = (product >> np.uint64(32)) * np.uint64(5) + (product & half)
+            product = (product >> np.uint64(32)) * np.uint64(5) + (product & half)
+            if product >= np.uint64(4294967291):
+                product -= np.uint64(4294967291)
+            left, right = right, product ^ left
+        out[i] = np.int64((left << np.uint64(31)) | (right >> np.uint64(1)))
+
+
+@numba.njit(cache=True, nogil=True)
+def _halve(u, key, score, n_wanted):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Move the n_wanted items with the smallest u to the front; the largest u among them."""
+    order = np.argsort(u)[:n_wanted]
+    u[:n_wanted], key[:n_wanted], score[:n_wanted] = u[order], key[order], score[order]
+    return u[n_wanted - 1]
+
+
+@numba.njit(cache=True, nogil=True)
+def _absorb(  # type: ignore[no-untyped-def]  # pragma: no cover
+    scores,
+    first_key,
+    keys,
+    multipliers,
+    threshold,
+    edges,
+    below,
+    kept_u,
+    kept_key,
+    kept_score,
+    n_kept,
+    limit,
+    count,
+    total,
+    extremes,
+):
+    n_bad, room = 0, kept_u.shape[1]
+    u = np.empty(BLOCK, np.int64)
+    bits = scores.view(np.int64)
+    smallest, largest = extremes[0], extremes[1]
+    for start in range(0, len(scores), BLOCK):
+        stop = min(start + BLOCK, len(scores))
+        _numbers(first_key + start, stop - start, keys, multipliers, u)
+        for i in range(start, stop):
+            score = scores[i]
+            if not (-LARGEST <= score <= LARGEST):
+                n_bad += 1
+                continue
+            ordered = bits[i] if bits[i] >= 0 else bits[i] ^ np.int64(2**63 - 1)
+            box = (ordered >> SHIFT) + N_BOXES // 2
+            low, high = below[box], below[box + 1]
+            while low < high:  # edges at or below the score
+                middle = (low + high) // 2
+                if edges[middle] <= score:
+                    low = middle + 1
+                else:
+                    high = middle
+            group = 2 * low + (1 if score >= threshold else 0)
+            count[group] += 1
+            total[group] += score
+            smallest, largest = min(smallest, score), max(largest, score)
+            if u[i - start] <= limit[group]:
+                place = n_kept[group]
+                kept_u[group, place] = u[i - start]
+                kept_key[group, place] = first_key + i
+                kept_score[group, place] = score
+                n_kept[group] = place + 1
+                if place + 1 == room:
+                    n_wanted = room // ROOM
+                    limit[group] = _halve(
+                        kept_u[group], kept_key[group], kept_score[group], n_wanted
+                    )
+                    n_kept[group] = n_wanted
+    extremes[0], extremes[1] = smallest, largest
+    return n_bad
