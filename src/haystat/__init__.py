@@ -9,6 +9,7 @@ from haystat.estimation.result import Estimate
 from haystat.estimators import from_estimator
 from haystat.evaluation import Evaluation
 from haystat.experiments.simulate import simulate
+from haystat.planning.plan import Plan, plan
 from haystat.pool.features import strata_from_features
 from haystat.pool.memory import Pool
 from haystat.questions import Query
@@ -19,6 +20,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "HaystatError",
+    "Plan",
     "Pool",
     "Query",
     "Study",
@@ -29,6 +31,7 @@ __all__ = [
     "from_estimator",
     "measures",
     "open_pool",
+    "plan",
     "simulate",
     "strata_from_features",
 ]

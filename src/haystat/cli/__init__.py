@@ -13,6 +13,7 @@ from haystat.cli.bridges import export, import_answers, pool
 from haystat.cli.demo import demo
 from haystat.cli.label import label
 from haystat.cli.new import new
+from haystat.cli.plan import plan
 from haystat.cli.report import report
 from haystat.cli.reproduce import reproduce
 from haystat.cli.serve import serve
@@ -44,6 +45,7 @@ def options(
 
 app.command()(demo)
 app.command()(bench)
+app.command()(plan)
 app.command()(reproduce)
 
 for command in (new, ask, tell, label, status, estimate, skip, correct, log, verify, merge, export):

@@ -1,0 +1,80 @@
+"""haystat plan: how many labels it will take."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from haystat import measures
+from haystat.cli.new import values
+from haystat.cli.show import JSON, busy, console, print_json
+from haystat.cli.sketch import ENGINE, TABLE
+from haystat.measures.base import Measure
+from haystat.planning.plan import CAP, INTERVALS
+from haystat.planning.plan import plan as make_plan
+from haystat.study import PoolFile
+
+
+def plan(
+    pool: Path = typer.Argument(
+        help="Scored items: Parquet, CSV, Feather or JSON lines; a DuckDB file or sketch."
+    ),
+    score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
+    prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
+    measure: str = typer.Option("f1", help="What to estimate; of every system if several."),
+    width: float = typer.Option(0.05, help="How wide the interval may be."),
+    design: str = typer.Option("assisted", help="How items will be chosen."),
+    level: float = typer.Option(0.95, help="Confidence level of the interval."),
+    interval: str = typer.Option(
+        "anytime", help=f"Which interval is to be narrow: {', '.join(INTERVALS)}."
+    ),
+    cap: int = typer.Option(CAP, help="Labels beyond which it does not look."),
+    worlds: int = typer.Option(30, help="Worlds to rehearse in."),
+    threshold: float | None = typer.Option(None, help="Score from which a prediction is positive."),
+    classes: str = typer.Option("0,1", help="Label values, the negative first, with commas."),
+    strata: int = typer.Option(256, help="Strata to cut the scores into."),
+    engine: str | None = ENGINE,
+    table: str | None = TABLE,
+    seed: int = typer.Option(0, help="Seed of everything random."),
+    as_json: bool = JSON,
+) -> None:
+    """How many labels an interval of some width takes, before there is a label.
+
+    Example: haystat plan pool.parquet --score score --measure f1 --width 0.05
+    """
+    wanted = _measure(measure, score)
+    options = {"strata": strata, "threshold": threshold, "classes": values(classes)}
+    source = PoolFile(
+        str(pool),
+        tuple(score),
+        prediction=tuple(prediction),
+        options=options,
+        engine=engine,
+        table=table,
+    )
+    with busy(f"reading {pool}"):
+        items, _ = source.read()
+    with busy("rehearsing"):
+        found = make_plan(
+            items,
+            wanted,
+            width,
+            design=design,
+            level=level,
+            interval=interval,
+            cap=cap,
+            worlds=worlds,
+            random_state=seed,
+        )
+    if as_json:
+        print_json({**asdict(found), "reachable": found.reachable})
+    else:
+        console().print(str(found), markup=False)
+
+
+def _measure(name: str, score: list[str]) -> Measure:
+    """A slip in a name should not wait for a large file to load."""
+    one = measures.resolve(name)
+    return measures.ForSystems(one, score) if len(score) > 1 else one

@@ -1,0 +1,1 @@
+"""How many labels it will take, before there is one."""

@@ -1,0 +1,203 @@
+"""plan: how many labels a width takes, from scores alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from haystat import designs, measures
+from haystat.designs.assisted import Assisted
+from haystat.designs.base import Design, Problem
+from haystat.errors import BadOption
+from haystat.estimation.result import Estimate, checked_level
+from haystat.estimation.sequences import sequence_multiplier
+from haystat.evaluation import RandomState, seed_from
+from haystat.ledger import pose
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray
+from haystat.planning.causes import Cause, causes, widest_components
+from haystat.planning.passive import passive_labels
+from haystat.planning.rehearsal import rehearse
+from haystat.planning.worlds import World, draw_worlds
+from haystat.pool.base import AnyPool
+
+#: which interval is to be narrow -> the property of an estimate
+INTERVALS = {
+    "anytime": "anytime_intervals",
+    "fixed": "intervals",
+    "falling": "intervals_if_falling",
+}
+CAP = 20_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many labels an interval of some width takes, over the worlds that the scores allow.
+
+    labels is the median, low and high the 10% and 90% quantiles; None means more than `cap`.
+    passive is the median for passive sampling. reached is the share of the worlds in which `cap`
+    labels were enough. hard says where the error comes from, components which interval is last to
+    be narrow enough. expected is the measure in those worlds: 10%, 50%, 90%.
+    """
+
+    measure: str
+    width: float
+    level: float
+    interval: str
+    design: str
+    size: int
+    cap: int
+    labels: int | None
+    low: int | None
+    high: int | None
+    passive: int
+    reached: float
+    expected: tuple[float, float, float]
+    hard: tuple[Cause, ...]
+    components: dict[str, float]
+
+    @property
+    def reachable(self) -> bool:
+        """Whether `cap` labels are enough in at least half of the worlds."""
+        return self.labels is not None
+
+    def __str__(self) -> str:
+        whole = ", all there are" if self.passive >= self.size else ""
+        lines = [self._headline(), f"Passive sampling: about {self.passive:,} labels{whole}."]
+        lines.append("Expected {} {:.2f}, likely {:.2f} to {:.2f}.".format(*self._expected()))
+        if self.hard:
+            lines.append("What makes it hard, by share of the error:")
+            lines += [f"  {cause}" for cause in self.hard]
+        if len(self.components) > 1:
+            named = ", ".join(f"{name} ({share:.0%})" for name, share in self.components.items())
+            lines.append(f"Last to be narrow enough: {named}.")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        what = f"{self.measure} with an interval {self.width:g} wide at {self.level:.0%}"
+        if self.labels is None:
+            share = f"{self.reached:.0%} of the possible worlds"
+            return f"{what}: not with {self.cap:,} labels, which are enough in {share}."
+        low = f"{self.low:,}" if self.low is not None else "?"
+        high = f"{self.high:,}" if self.high is not None else f"more than {self.cap:,}"
+        return f"{what}: about {self.labels:,} labels, likely {low} to {high}."
+
+    def _expected(self) -> tuple[str, float, float, float]:
+        low, middle, high = self.expected
+        return self.measure, middle, low, high
+
+
+def plan(
+    pool: AnyPool,
+    measure: str | Measure = "f1",
+    width: float = 0.05,
+    *,
+    design: str | Design = "assisted",
+    level: float = 0.95,
+    interval: str = "anytime",
+    cap: int = CAP,
+    worlds: int = 30,
+    random_state: RandomState = 0,
+    **options: Any,
+) -> Plan:
+    """How many labels it takes until the interval of every component is at most `width` wide.
+
+    No label is needed: the design is rehearsed in `worlds` that the scores and predictions leave
+    possible, well calibrated and not. interval: "anytime", which `hs.Width` looks at; "fixed",
+    the ordinary one for a budget set beforehand; "falling", the narrower one of the assisted
+    design. `options` are those of the named design.
+
+    >>> import numpy as np, haystat as hs
+    >>> scores = np.random.default_rng(0).normal(-2, 1.5, 5000)
+    >>> hs.plan(hs.Pool(scores), "f1", width=0.3, worlds=5).reachable
+    True
+    """
+    _check(width, interval, cap, worlds)
+    level = checked_level(level)
+    chosen = designs.resolve(design, **options)
+    if interval == "falling" and not isinstance(chosen, Assisted):
+        raise BadOption(f"interval 'falling' belongs to design 'assisted', not {str(chosen)!r}")
+    problem = pose(pool, measures.resolve(measure).bind(pool.schema))
+    rng = np.random.default_rng(seed_from(random_state))
+    made = draw_worlds(problem, worlds, rng)
+    widths = partial(interval_widths, interval=interval)
+    most = min(cap, problem.size)
+    runs = [
+        rehearse(
+            problem,
+            chosen,
+            world,
+            int(rng.integers(2**62)),
+            width=width,
+            most=most,
+            level=level,
+            widths=widths,
+        )
+        for world in made
+    ]
+    n_passive = [passive_labels(problem, w, width, multiplier(level, interval)) for w in made]
+    found = np.array([run.labels_for(width) for run in runs])
+    return Plan(
+        **_facts(problem, width, level, interval, chosen, cap),
+        labels=_quantile(found, 0.5),
+        low=_quantile(found, 0.1),
+        high=_quantile(found, 0.9),
+        passive=int(np.median(n_passive)),
+        reached=float(np.isfinite(found).mean()),
+        expected=_expected(made),
+        hard=causes(problem, made, runs, widths),
+        components=widest_components(problem, runs),
+    )
+
+
+def interval_widths(estimate: Estimate, interval: str) -> FloatArray:
+    """Width of the interval of each component, (m,)."""
+    # An exact estimate has one interval for all purposes.
+    ends: FloatArray = getattr(estimate, INTERVALS[interval], estimate.intervals)
+    return np.asarray(ends[:, 1] - ends[:, 0])
+
+
+def multiplier(level: float, interval: str) -> Callable[[int], float]:
+    """Standard errors on either side of a passive estimate after n labels."""
+    if interval == "anytime":
+        return partial(sequence_multiplier, level)
+    return lambda n: float(ndtri((1 + level) / 2))
+
+
+def _facts(
+    problem: Problem, width: float, level: float, interval: str, design: Design, cap: int
+) -> dict[str, Any]:
+    return {
+        "measure": problem.measure.name,
+        "width": float(width),
+        "level": level,
+        "interval": interval,
+        "design": str(design),
+        "size": problem.size,
+        "cap": cap,
+    }
+
+
+def _expected(worlds: list[World]) -> tuple[float, float, float]:
+    low, middle, high = np.quantile([world.values.mean() for world in worlds], [0.1, 0.5, 0.9])
+    return float(low), float(middle), float(high)
+
+
+def _quantile(found: FloatArray, share: float) -> int | None:
+    value = float(np.quantile(found, share, method="inverted_cdf"))
+    return int(np.ceil(value)) if np.isfinite(value) else None
+
+
+def _check(width: float, interval: str, cap: int, worlds: int) -> None:
+    if not 0 < width < np.inf:
+        raise BadOption(f"width is {width}; it must be positive, such as 0.05")
+    if interval not in INTERVALS:
+        raise BadOption(f"interval is {interval!r}; it can be {list(INTERVALS)}")
+    for name, value, least in (("cap", cap, 50), ("worlds", worlds, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise BadOption(f"{name} is {value!r}; give a whole number, at least {least}")

@@ -1,0 +1,125 @@
+"""Worlds that the scores leave possible: how many positives each cell may hold.
+
+A world follows the scores' own claim, bent by a miscalibration, as long as that claim is credible;
+else, and sometimes anyway, the share of positives falls like a power of the rank, by how much is
+anybody's guess. In some worlds a few positives lie astray among the predicted negatives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from haystat.designs.base import Problem
+from haystat.errors import BadOption
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray
+from haystat.response.rank_spline import mid_ranks, spline_basis
+
+CREDIBLE = 4.0  # times more or fewer positives claimed by the scores than predicted
+CLAIM_SHARE = 0.75  # of the worlds that follow a credible claim
+CLAIM_SHIFT, CLAIM_STRETCH = 0.7, 0.25  # standard deviations: of the logit, of its log slope
+LEVEL, LEVEL_SD = -0.5, 1.2  # logit of the share of positives at the decision threshold
+SLOPE, SLOPE_SD = 2.0, 0.35  # of the logit by -logit(rank): median, and deviation of its log
+BEND_SD = 0.3  # changes of that slope, one a unit
+BALANCE_SD = 0.8  # of log(positives / predicted positives): thresholds are set with care
+STRAY_SHARE = 0.3  # of the worlds that have strays
+STRAY_SCALE, MOST_STRAYS = 3.0, 100.0  # median of their number, and a cap
+TRIES = 100
+
+
+@dataclass(frozen=True)
+class World:
+    """Items of each cell under each of two labels, counts (K, 2), and the measure there (m,)."""
+
+    counts: IntArray
+    values: FloatArray
+
+
+def draw_worlds(problem: Problem, n: int, rng: np.random.Generator) -> list[World]:
+    """n worlds in which the measure is defined."""
+    if problem.numeric or problem.n_classes != 2:
+        what = "numbers" if problem.numeric else f"{problem.n_classes} classes"
+        raise BadOption(
+            f"a plan is made for labels of two classes, and these are {what}; label a few hundred "
+            "items and look at Estimate.interval"
+        )
+    worlds: list[World] = []
+    for _ in range(n * TRIES):
+        world = _world(problem, rng)
+        if np.isfinite(world.values).all():
+            worlds.append(world)
+        if len(worlds) == n:
+            return worlds
+    raise BadOption(
+        f"{problem.measure.name} is 0/0 in nearly every world that the scores leave possible; "
+        "nothing may be predicted positive: set `threshold` or `predictions`"
+    )
+
+
+def predicted_low(problem: Problem) -> BoolArray:
+    """Cells that every system predicts negative, (K,)."""
+    return np.asarray(problem.cells.example.predictions.max(axis=1) == 0)
+
+
+def ranks(problem: Problem) -> tuple[FloatArray, float]:
+    """Mid-rank of each cell from the top (K,), and the rank of the decision threshold."""
+    cells = problem.cells
+    predicted = cells.example.predictions.mean(axis=1)
+    order = np.lexsort((predicted, cells.stratum, cells.prior[:, 1]))[::-1]
+    return mid_ranks(order, cells.size), n_predicted(problem) / problem.size
+
+
+def _world(problem: Problem, rng: np.random.Generator) -> World:
+    size = problem.cells.size
+    claimed = is_credible(problem) and rng.random() < CLAIM_SHARE
+    share = _claimed(problem, rng) if claimed else _balanced(problem, rng)
+    low = predicted_low(problem)
+    if low.any() and rng.random() < STRAY_SHARE:
+        n_strays = min(STRAY_SCALE * abs(rng.standard_cauchy()), MOST_STRAYS)
+        share = np.where(low, np.minimum(share + n_strays / size[low].sum(), 1.0), share)
+    positive = rng.binomial(size, share)
+    counts = np.stack([size - positive, positive], axis=1)
+    with np.errstate(all="ignore"):
+        values = problem.measure.value(problem.losses.risk(counts / problem.size))
+    return World(counts, np.atleast_1d(values))
+
+
+def n_predicted(problem: Problem) -> float:
+    """Items that are predicted positive, on average over the systems; never none or all."""
+    predicted = float(problem.cells.size @ problem.cells.example.predictions.mean(axis=1))
+    return float(np.clip(predicted, 0.5, problem.size - 0.5))
+
+
+def is_credible(problem: Problem) -> bool:
+    """Whether the scores claim about as many positives as are predicted."""
+    cells = problem.cells
+    claimed = float(cells.size @ cells.prior[:, 1])
+    return 1 / CREDIBLE <= claimed / n_predicted(problem) <= CREDIBLE
+
+
+def _claimed(problem: Problem, rng: np.random.Generator) -> FloatArray:
+    """The scores' claim, shifted and stretched on the logit scale, (K,)."""
+    shift = rng.normal(0, CLAIM_SHIFT)
+    stretch = np.exp(rng.normal(0, CLAIM_STRETCH))
+    return np.asarray(expit(shift + stretch * logit(problem.cells.prior[:, 1])))
+
+
+def _balanced(problem: Problem, rng: np.random.Generator) -> FloatArray:
+    """A falling share that makes about as many positives as are predicted, (K,)."""
+    for _ in range(TRIES):
+        share = _falling(problem, rng)
+        excess = np.log(float(problem.cells.size @ share) / n_predicted(problem))
+        if rng.random() < np.exp(-(excess**2) / 2 / BALANCE_SD**2):
+            break
+    return share
+
+
+def _falling(problem: Problem, rng: np.random.Generator) -> FloatArray:
+    """A share that falls like a power of the rank, with bends, (K,)."""
+    rank, threshold = ranks(problem)
+    basis = spline_basis(-logit(rank), float(-logit(threshold)))
+    slope = SLOPE * np.exp(rng.normal(0, SLOPE_SD))
+    bends = rng.normal(0, BEND_SD, basis.shape[1] - 2)
+    return np.asarray(expit(basis @ np.r_[rng.normal(LEVEL, LEVEL_SD), slope, bends]))
