@@ -33,6 +33,30 @@ SERVE = "from haystat.cli import main; main()"
 SECRET = "a-token-for-this-bench"
 
 
+class Load:
+    """How long everybody works: until a time, or a number of answers."""
+
+    def __init__(self, people: list[Person], options: argparse.Namespace) -> None:
+        self._people = people
+        self._answers = options.answers
+        self._begin = time.perf_counter()
+        self._seconds = options.seconds
+
+    @property
+    def seconds_left(self) -> float:
+        return self._begin + self._seconds - time.perf_counter()
+
+    @property
+    def done(self) -> float:
+        """How much of it is behind us, from 0 to 1."""
+        told = sum(len(person.seconds) for person in self._people)
+        return max(told / self._answers, 1 - self.seconds_left / self._seconds)
+
+    @property
+    def goes_on(self) -> bool:
+        return self.done < 1
+
+
 @dataclass
 class Person:
     """One annotator: what is known to be on disk, and how long each answer took."""
@@ -50,6 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--answers", type=int, default=10**6, help="stop after so many")
     parser.add_argument("--items", type=int, default=400_000)
     parser.add_argument("--kill", action="store_true", help="kill the server half way")
     options = parser.parse_args()
@@ -118,11 +143,12 @@ async def crowd(
     server: subprocess.Popen[bytes],
 ) -> subprocess.Popen[bytes]:
     """Everybody works until the time is over; the server that is up at the end."""
-    end = time.perf_counter() + options.seconds
-    working = [asyncio.create_task(work(person, port, end)) for person in people]
-    working += [asyncio.create_task(listen_to(person, port, end)) for person in people]
+    load = Load(people, options)
+    working = [asyncio.create_task(work(person, port, load)) for person in people]
+    working += [asyncio.create_task(listen_to(person, port, load)) for person in people]
     if options.kill:
-        await asyncio.sleep(options.seconds / 2)
+        while load.done < 0.5:
+            await asyncio.sleep(0.02)
         server.kill()
         server.wait()
         server = await asyncio.to_thread(start, path, port)
@@ -130,10 +156,10 @@ async def crowd(
     return server
 
 
-async def work(person: Person, port: int, end: float) -> None:
+async def work(person: Person, port: int, load: Load) -> None:
     """Answer until the end; go on by oneself when the server comes back."""
     queue: list[int] = []
-    while time.perf_counter() < end:
+    while load.goes_on:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
@@ -141,23 +167,23 @@ async def work(person: Person, port: int, end: float) -> None:
             await asyncio.sleep(0.2)
             continue
         try:
-            await answer_on(person, queue, reader, writer, end)
+            await answer_on(person, queue, reader, writer, load)
         except (OSError, asyncio.IncompleteReadError):
             person.outages += 1
         finally:
             writer.close()
 
 
-async def listen_to(person: Person, port: int, end: float) -> None:
+async def listen_to(person: Person, port: int, load: Load) -> None:
     """Read the events that a page shows beside the question."""
-    while time.perf_counter() < end:
+    while load.goes_on:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
             head = "GET /api/events HTTP/1.1\r\nhost: 127.0.0.1\r\n"
             writer.write(f"{head}authorization: Bearer {SECRET}\r\n\r\n".encode())
-            while time.perf_counter() < end:
+            while load.goes_on:
                 read = reader.readuntil(b"event: snapshot")
-                await asyncio.wait_for(read, max(end - time.perf_counter(), 0.01))
+                await asyncio.wait_for(read, min(max(load.seconds_left, 0.01), 2.0))
                 person.snapshots += 1
         except TimeoutError:
             writer.close()
@@ -170,11 +196,11 @@ async def answer_on(
     queue: list[int],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    end: float,
+    load: Load,
 ) -> None:
     """Answers over one connection, one at a time."""
-    while time.perf_counter() < end:
-        given: dict[str, object] = {"annotator": person.name, "tab": "1"}
+    while load.goes_on:
+        given: dict[str, object] = {"annotator": person.name}
         item = queue[0] if queue else None
         path = "/api/ask" if item is None else "/api/tell"
         if item is None:

@@ -47,7 +47,7 @@ def open_page(browser):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(8000)
+        page.set_default_timeout(20_000)
         page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(address)

@@ -34,9 +34,11 @@ def test_estimate_is_that_of_the_library_on_the_same_journal(caller, study_file)
 
 
 def test_questions_are_blind_and_nobody_else_gets_them(caller):
-    one = caller.post("/api/ask", {"n": 5, "annotator": "ann", "tab": "1"}).json()["questions"]
-    two = caller.post("/api/ask", {"n": 5, "annotator": "ann", "tab": "2"}).json()["questions"]
-    again = caller.post("/api/ask", {"n": 5, "annotator": "ann", "tab": "1"}).json()["questions"]
+    one = caller.post("/api/ask", {"n": 5, "annotator": "ann", "seat": "tab 1"}).json()["questions"]
+    two = caller.post("/api/ask", {"n": 5, "annotator": "ann", "seat": "tab 2"}).json()["questions"]
+    again = caller.post("/api/ask", {"n": 5, "annotator": "ann", "seat": "tab 1"}).json()[
+        "questions"
+    ]
     assert {q["item"] for q in one}.isdisjoint(q["item"] for q in two)
     assert again == one
     for question in one:
@@ -101,13 +103,13 @@ def test_a_correction_keeps_both_answers(caller, study_file):
 
 def test_skip_note_and_release_are_in_the_journal(caller, study_file):
     path, _ = study_file
-    questions = caller.post("/api/ask", {"n": 3, "annotator": "ann", "tab": "x"}).json()
+    questions = caller.post("/api/ask", {"n": 3, "annotator": "ann", "seat": "x"}).json()
     first = questions["questions"][0]["item"]
     gone = {"item": first, "annotator": "ann", "reason": "torn page"}
     assert caller.post("/api/skip", gone).json()["outcome"] == "recorded"
     note = {"item": first, "annotator": "ann", "text": "ask Bob"}
     assert caller.post("/api/note", note).status_code == 200
-    assert caller.post("/api/release", {"annotator": "ann", "tab": "x"}).status_code == 200
+    assert caller.post("/api/release", {"annotator": "ann", "seat": "x"}).status_code == 200
     with hs.Study.open(path) as study:
         status = study.status()
         notes = [e.data for e in study.entries if e.kind == "note" and "item" in e.data]
@@ -133,6 +135,13 @@ def test_another_persons_answer_is_a_second_opinion_and_agreement_is_shown(tmp_p
         assert found["agreement"]["share"] == 1.0
         assert found["status"]["annotators"] == {"ann": 20, "bob": 10}
         assert before["labels"] == 20
+        (shared,) = [told["item"] for told in taken if told["outcome"] == "second opinion"][:1]
+        changed = {"answers": [{"item": shared, "label": 1 - int(labels[shared])}]}
+        caller.post("/api/tell", {**changed, "annotator": "bob", "correct": True})
+        found = caller.get("/api/status").json()
+        assert found["agreement"]["items"] == 5  # his newest opinion counts, once
+        assert found["agreement"]["share"] == pytest.approx(0.8)
+        assert found["status"]["labels"] == 30  # and what ann said still stands
     assert verify(tmp_path / "s.haystat").ok
     with calling(tmp_path / "s.haystat") as caller:  # a new server reads it from the journal
         assert caller.get("/api/status").json()["agreement"]["items"] == 5

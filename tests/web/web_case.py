@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -96,3 +97,9 @@ def serving(path, port=0, **options):
             asyncio.run_coroutine_threadsafe(app.state.shelf.hush(), loop).result(10)
         server.should_exit = True
         thread.join(15)
+
+
+def in_a_thread(action, *given):
+    """The result of an action in a thread of its own: playwright keeps a loop in the main one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(action, *given).result()

@@ -69,14 +69,13 @@ async def ask(request: Request) -> Response:
     """Questions for somebody; nobody else gets them for a while."""
     room = await room_of(request)
     given = await body.json_body(request)
-    annotator, tab = _who(given), body.text(given, "tab", "", 40)
+    annotator, seat = _who(given), _seat(given)
     n = body.whole(given, "n", 1, 1, MOST_QUESTIONS)
-    return JSONResponse({"questions": await hand_out(room, n, annotator, tab)})
+    return JSONResponse({"questions": await hand_out(room, n, annotator, seat)})
 
 
-async def hand_out(room: Room, n: int, annotator: str, tab: str) -> list[dict[str, Any]]:
+async def hand_out(room: Room, n: int, annotator: str, seat: str) -> list[dict[str, Any]]:
     """Questions as JSON, some of them for a second opinion where the study wants that."""
-    seat = work.seat_of(annotator, tab)
     room.stay(seat)
     n_second = round(n * room.options.second)
 
@@ -107,7 +106,7 @@ async def tell(request: Request) -> Response:
     """Take answers, and hand out more questions in the same breath if `ask` says so."""
     room = await room_of(request)
     given = await body.json_body(request)
-    annotator, tab = _who(given), body.text(given, "tab", "", 40)
+    annotator, seat = _who(given), _seat(given)
     n = body.whole(given, "ask", 0, 0, MOST_QUESTIONS)
     correct = body.flag(given, "correct")
     answers = [
@@ -119,7 +118,7 @@ async def tell(request: Request) -> Response:
     if room.options.reveal and taken:
         result["said"] = await room.desk.read(lambda study: work.said(study, taken[-1].item))
     if n:
-        result["questions"] = await hand_out(room, n, annotator, tab)
+        result["questions"] = await hand_out(room, n, annotator, seat)
     room.watch.changed()
     return JSONResponse(finite(result))
 
@@ -160,7 +159,7 @@ async def release(request: Request) -> Response:
     """Give back the questions that a seat holds, at once or when it is not heard of again."""
     room = await room_of(request)
     given = await body.json_body(request)
-    seat = work.seat_of(_who(given), body.text(given, "tab", "", 40))
+    seat = _seat(given)
     after = body.whole(given, "after", 0, 0, 3600)
     if after:
         room.leave(seat, after)
@@ -206,6 +205,11 @@ def _who(given: Mapping[str, Any]) -> str:
     if not name:
         raise BadOption("annotator is empty; say who answers")
     return name
+
+
+def _seat(given: Mapping[str, Any]) -> str:
+    """Who holds a question: a tab of a browser, say, whatever the person in it is called."""
+    return body.text(given, "seat", "", 80) or _who(given)
 
 
 def _level(text: str) -> float:

@@ -24,7 +24,6 @@ class Desk:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.n_written = 0
         self._waiting: list[tuple[Action, asyncio.Future[Any]]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="desk")
         self._busy: asyncio.Task[None] | None = None
@@ -56,7 +55,6 @@ class Desk:
                 batch, self._waiting = self._waiting, []
                 actions = [action for action, _ in batch]
                 outcomes = await loop.run_in_executor(self._thread, self._together, actions)
-                self.n_written += len(batch)
                 for (_, future), outcome in zip(batch, outcomes, strict=True):
                     _settle(future, outcome)
         finally:

@@ -71,8 +71,4 @@ def _take(study: Study, reply: Reply, replace: bool) -> work.Told:
     who = reply.annotator or "label-studio"
     if reply.label is None:
         return work.skip(study, reply.item, reply.reason, who)
-    with study.reading() as fold:
-        known = fold.answers.get(fold.index_of.get(reply.item, -1))
-    # An update of one's own answer corrects it; somebody else's answer is a second opinion.
-    own = known is not None and known.who == who
-    return work.tell(study, [(reply.item, reply.label)], who, replace and own)[0]
+    return work.tell(study, [(reply.item, reply.label)], who, replace)[0]

@@ -22,10 +22,10 @@ WHO: Node = {
     "maxLength": 80,
     "description": "Who asks or answers; everybody a different name.",
 }
-TAB: Node = {
+SEAT: Node = {
     "type": "string",
-    "maxLength": 40,
-    "description": "One of several places where the same person works, so that none share items.",
+    "maxLength": 80,
+    "description": "Who holds the questions, if not the annotator: a tab of a browser, say.",
 }
 STUDY_PARAMETER: Node = {
     "name": "study",
@@ -110,14 +110,14 @@ def _schemas() -> Node:
     return {
         "Anything": anything,
         "Error": _object({"error": {"type": "string"}}, ["error"]),
-        "Ask": _object({"n": n, "annotator": WHO, "tab": TAB}),
+        "Ask": _object({"n": n, "annotator": WHO, "seat": SEAT}),
         "Questions": _object({"questions": {"type": "array", "items": question}}, ["questions"]),
         "Tell": _object(
             {
                 "answers": answers,
                 "annotator": WHO,
-                "tab": TAB,
-                "correct": {"type": "boolean", "description": "Replace answers that differ."},
+                "seat": SEAT,
+                "correct": {"type": "boolean", "description": "Replace one's own answers."},
                 "ask": {"type": "integer", "minimum": 0, "maximum": 200},
             },
             ["answers"],
@@ -135,7 +135,7 @@ def _schemas() -> Node:
         "Release": _object(
             {
                 "annotator": WHO,
-                "tab": TAB,
+                "seat": SEAT,
                 "after": {
                     "type": "integer",
                     "minimum": 0,

@@ -15,6 +15,7 @@ from haystat.web import manage
 from haystat.web.api import room_of, study_dict
 from haystat.web.guard import Guard
 from haystat.web.keys import label_keys
+from haystat.web.settings import MEGABYTE
 from haystat.web.shelf import Shelf
 
 
@@ -85,7 +86,7 @@ async def new(request: Request) -> Response:
         default_design=manage.default_design(),
         can_plan=manage.can_plan(),
         wanted=shelf.settings.wanted,
-        limit=f"{shelf.settings.upload_limit / 1e6:.0f} MB",
+        limit=f"{shelf.settings.upload_limit / MEGABYTE:.0f} MB",
     )
 
 

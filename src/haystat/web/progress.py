@@ -37,7 +37,8 @@ def progress(estimate: Estimate, wanted: float) -> Progress:
     rule, n = Width(wanted), estimate.n_labels
     width = rule.now(estimate)
     if math.isnan(width):
-        why = estimate.warnings[0] if estimate.warnings else "no stage is finished yet"
+        unfinished = "The numbers appear once the first questions are all answered."
+        why = estimate.warnings[0] if estimate.n_labels and estimate.warnings else unfinished
         return Progress(wanted, math.nan, math.nan, math.nan, False, None, 0.0, why)
     ends = estimate.anytime_intervals
     low, high = ends[int(np.argmax(ends[:, 1] - ends[:, 0]))].tolist()

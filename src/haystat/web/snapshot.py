@@ -56,7 +56,8 @@ def estimate_dict(estimate: Estimate) -> dict[str, Any]:
         "components": components,
         "n_components": len(estimate.components),
         "bounds": [float(end) for end in estimate.bounds],
-        "warnings": list(estimate.warnings),
+        # Before the first stage is finished there is nothing to warn of.
+        "warnings": list(estimate.warnings) if estimate.n_labels else [],
         "headline": headline(components[0], estimate.level),
         "meaning": meaning(components[0]),
     }
@@ -139,7 +140,9 @@ def first_answers(fold: Fold, opinions: Opinions) -> tuple[dict[Any, Any], list[
         answer = fold.answers.get(fold.index_of.get(item, -1))
         if answer is not None and answer.label is not None:
             first[item] = (answer.who, fold.label_index[answer.label])
-    seconds = [(i, who, fold.label_index[v]) for i, who, v in opinions if v in fold.label_index]
+    newest = {(item, who): label for item, who, label in opinions}
+    known = fold.label_index
+    seconds = [(item, who, known[v]) for (item, who), v in newest.items() if v in known]
     return first, seconds
 
 

@@ -17,7 +17,7 @@ from haystat.study.journal import Entry
 from haystat.study.questions import Question
 from haystat.study.study import Study
 
-LEASE = "20m"
+LEASE = "5m"  # pages ask again for what they hold, as long as somebody looks at them
 SECOND = "second opinion"
 
 
@@ -27,11 +27,6 @@ class Told:
 
     item: Any
     outcome: str
-
-
-def seat_of(annotator: str, tab: str) -> str:
-    """Who holds a question: a person in one tab of a browser, so that two tabs never share one."""
-    return f"{annotator} / {tab}" if tab else annotator
 
 
 def hand_out(study: Study, n: int, seat: str) -> list[Question]:
@@ -60,8 +55,8 @@ def tell(
 ) -> list[Told]:
     """Take answers, (item, label) each: all of them, or none if one is wrong.
 
-    About an item that somebody else has answered it is a second opinion. correct: replace an
-    answer that differs, whoever gave it.
+    About an item that somebody else has answered it is a second opinion. correct: replace one's
+    own answer, if it differs.
     """
     with study.reading() as fold:
         plans = [_planned(fold, item, label, who, correct) for item, label in answers]
@@ -86,10 +81,10 @@ def _planned(fold: Fold, item: Any, label: Any, who: str, correct: bool) -> tupl
     known = fold.answers.get(index)
     if known is None or known.label is None:
         return Told(name, "recorded"), value
-    if correct and known.label != value:
-        return Told(name, "corrected"), value
     if known.who != who:
         return Told(name, SECOND), value
+    if known.label != value and correct:
+        return Told(name, "corrected"), value
     if known.label != value:
         raise ConflictingAnswer(
             f"item {name!r} was answered {known.label!r} and is now {value!r}; send correct: true "

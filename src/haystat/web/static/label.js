@@ -4,17 +4,20 @@ import { $, Away, Refused, at, boot, chart, count, goalText, listen, post, settl
 import { showRecord } from "./record.js";
 
 const BATCH = 10; // questions of one stage; the design learns between stages
-const RENEW = 8 * 60_000; // the server keeps a question for us for 20 minutes
+const RENEW = 100_000; // the server keeps a question for us for 5 minutes
 const MOST_PAST = 60;
 
 const kept = (name, otherwise) => { try { return JSON.parse(sessionStorage.getItem(name)) ?? otherwise; } catch { return otherwise; } };
 const keep = (name, value) => { try { sessionStorage.setItem(name, JSON.stringify(value)); } catch { /* private windows */ } };
+function remembered() { try { return localStorage.getItem("haystat name"); } catch { return null; } }
+function remember(name) { try { localStorage.setItem("haystat name", name); } catch { /* private windows */ } }
 const local = (key) => `haystat ${boot.study} ${key}`;
 const randomName = () => Array.from(crypto.getRandomValues(new Uint8Array(4)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 let tab = kept("haystat tab", null) ?? randomName();
-let who = localStorage.getItem("haystat name") || `guest-${randomName().slice(0, 4)}`;
-localStorage.setItem("haystat name", who);
+const seat = () => `tab ${tab}`; // what holds our questions, whatever we are called
+let who = remembered() || `guest-${randomName().slice(0, 4)}`;
+remember(who);
 
 let queue = []; // questions to come, the one on the screen first
 let past = kept(local("past"), []); // {question, answer}: what was answered here, the latest last
@@ -65,7 +68,7 @@ function showEmpty() {
 // --- what goes to the server, in order, again and again until it is there
 
 function send(path, content) {
-  outbox.push({ path, content: { ...content, annotator: who, tab } });
+  outbox.push({ path, content: { annotator: who, seat: seat(), ...content } });
   keep(local("outbox"), outbox);
   return work();
 }
@@ -106,7 +109,7 @@ async function fetchMore() {
   for (;;) {
     try {
       const held = queue.length;
-      const { questions } = await post(at("/api/ask"), { n: BATCH + held, annotator: who, tab });
+      const { questions } = await post(at("/api/ask"), { n: BATCH + held, annotator: who, seat: seat() });
       take(questions);
       break;
     } catch (error) {
@@ -126,14 +129,12 @@ function take(questions) {
   const empty = !current();
   if (!queue.length) batch = { size: 0, done: 0 };
   queue.push(...fresh);
-  pending += fresh.length;
   if (!batch.size) nextBatch();
   if (fresh.length) ended = false;
   if (empty) { show(); if (queue.length && $("line").className === "line bad") say(""); }
 }
 
-let pending = 0; // fetched for the batch after this one
-function nextBatch() { batch = { size: queue.length, done: 0 }; pending = 0; }
+function nextBatch() { batch = { size: queue.length, done: 0 }; }
 
 // --- what people do
 
@@ -154,12 +155,12 @@ function change(question, label) {
   back -= 1;
   show();
   say(was === label ? "" : `Changed to “${boot.names[label]}”.`, "good");
-  if (was !== label) send("/api/tell", { answers: [{ item: question.item, label: boot.classes[label] }], correct: true });
+  if (was !== label) send("/api/tell", { answers: [{ item: question.item, label: boot.classes[label] }], correct: true, annotator: entry.who });
 }
 
 function record(question, label) {
   queue.shift();
-  past.push({ question, answer: label });
+  past.push({ question, answer: label, who });
   past = past.slice(-MOST_PAST);
   keep(local("past"), past);
   batch.done += 1;
@@ -194,15 +195,10 @@ function rename() {
   const name = $("who-text").value.trim().replace(/\s+/g, " ");
   $("who-box").close();
   if (!name || name === who) return;
-  const before = { annotator: who, tab };
   who = name;
-  localStorage.setItem("haystat name", who);
+  remember(who);
   $("who-name").textContent = who;
-  // Questions are held under a name: give them back and take them again.
-  queue = [];
-  batch = { size: 0, done: 0 };
-  back = 0;
-  post(at("/api/release"), before).catch(() => {}).then(fetchMore);
+  say(`You answer as ${who} from now on.`, "good");
 }
 
 function flash(label) {
@@ -286,9 +282,21 @@ async function ownTab() {
   starting = false;
 }
 
-addEventListener("pagehide", () => { post(at("/api/release"), { annotator: who, tab, after: 20 }, true).catch(() => {}); });
+addEventListener("pagehide", () => { post(at("/api/release"), { annotator: who, seat: seat(), after: 6 }, true).catch(() => {}); });
 addEventListener("pageshow", (event) => { if (event.persisted) fetchMore(); });
-setInterval(() => { if (!document.hidden && queue.length) post(at("/api/ask"), { n: queue.length, annotator: who, tab }).catch(() => {}); }, RENEW);
+let renewed = Date.now();
+/** Keep what is ours; after a long absence some of it may be in other hands. */
+async function renew() {
+  if (document.hidden || !queue.length || sending || fetching) return;
+  renewed = Date.now();
+  const { questions } = await post(at("/api/ask"), { n: queue.length, annotator: who, seat: seat() }).catch(() => ({ questions: queue }));
+  const ours = new Set(questions.map((question) => question.key)), first = queue[0];
+  queue = queue.filter((question) => ours.has(question.key));
+  take(questions);
+  if (!back && queue[0] !== first) show();
+}
+setInterval(renew, RENEW);
+document.addEventListener("visibilitychange", () => { if (Date.now() - renewed > 2 * RENEW) renew(); });
 
 $("who-name").textContent = who;
 await ownTab();

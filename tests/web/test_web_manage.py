@@ -1,0 +1,117 @@
+"""A study made on the page: files, preview, columns, options."""
+
+from __future__ import annotations
+
+import pytest
+from web_case import calling
+
+import haystat as hs
+from haystat import designs
+from haystat.web import manage
+from haystat.web.files import guess
+
+ROWS = [f"p{i},{(i * 37 % 1000) / 1000},{int(i * 37 % 1000 > 500)},name {i}" for i in range(800)]
+
+
+@pytest.fixture
+def folder(study_file):
+    """A folder with a study and a table."""
+    found = study_file[0].parent
+    (found / "pool.csv").write_text("\n".join(["pair,score,pred,name", *ROWS]))
+    return found
+
+
+@pytest.fixture
+def manager(folder, study_file):
+    with calling(study_file[0]) as found:
+        yield found
+
+
+WISH = {"file": "pool.csv", "score": "score", "id": "pair", "show": ["name"]}
+
+
+def test_files_and_columns_are_listed(manager):
+    assert manager.get("/api/files").json() == {"files": ["pool.csv"]}
+    found = manager.get("/api/preview?file=pool.csv").json()
+    assert [column["name"] for column in found["columns"]] == ["pair", "score", "pred", "name"]
+    assert found["columns"][1]["type"] == "number"
+    assert found["columns"][0]["values"][0] == "p0"
+    assert found["guess"] == {
+        "id": "pair",
+        "score": "score",
+        "prediction": "pred",
+        "show": ["name"],
+    }
+
+
+def test_a_column_that_gives_the_answer_away_is_not_shown():
+    columns = [{"name": n, "type": "number"} for n in ("id", "score", "label", "text")]
+    assert guess(columns)["show"] == ["text"]
+
+
+@pytest.mark.parametrize("prediction", ["", "pred"])
+def test_the_study_is_that_of_the_library(manager, folder, prediction):
+    wish = {**WISH, "name": "made", "measure": "precision", "prediction": prediction, "seed": 5}
+    wish |= {"threshold": 0.5} if not prediction else {}
+    wish |= {"prompt": "Good?", "names": ["bad", "good"], "wanted": 0.3}
+    made = manager.post("/api/studies", wish)
+    assert made.json() == {"study": "made", "items": 800}
+    about = manager.get("/api/study?study=made").json()
+    assert about["names"] == ["bad", "good"]
+    assert about["wanted"] == 0.3
+    source = hs.study.PoolFile(
+        str(folder / "pool.csv"),
+        ("score",),
+        "pair",
+        (prediction,) if prediction else (),
+        show=("name",),
+        options={"classes": [0, 1], "seed": 5, **({} if prediction else {"threshold": 0.5})},
+    )
+    design = manage.default_design()
+    with hs.Study.create(
+        folder / "by hand.haystat", source, "precision", design, random_state=5
+    ) as study:
+        expected = sorted(question.item for question in study.ask(20))
+    asked = manager.post("/api/ask?study=made", {"n": 20}).json()["questions"]
+    assert sorted(question["item"] for question in asked) == expected
+
+
+def test_a_name_that_is_taken_is_refused(manager):
+    wish = {**WISH, "name": "pairs"}
+    found = manager.post("/api/studies", wish)
+    assert found.status_code == 409
+    assert "exists already" in found.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"measure": "f2000"}, "no measure"),
+        ({"design": "magic"}, "no design"),
+        ({"score": "nothing"}, "no column"),
+        ({"wanted": -1}, "width"),
+        ({"score": 3}, "text"),
+        ({"show": "name"}, "list"),
+        ({"second": 2}, "share"),
+    ],
+)
+def test_a_wrong_wish_says_what_is_allowed(manager, change, part):
+    found = manager.post("/api/studies", {**WISH, "name": "made", **change})
+    assert found.status_code == 400
+    assert part in found.json()["error"]
+    assert manager.get("/api/studies").json()["studies"] == ["pairs"]
+
+
+def test_measures_and_designs_come_from_the_tables(manager):
+    page = manager.get("/new").text
+    for name in designs.DESIGNS:
+        assert f">{name}</option>" in page
+    for name in manage.measure_names():
+        assert f">{name}</option>" in page
+    assert ">mse</option>" not in page
+
+
+def test_a_plan_is_a_number_of_labels_or_says_that_it_is_unknown(manager):
+    found = manager.post("/api/plan", {**WISH, "wanted": 0.2, "threshold": 0.5}).json()
+    assert found["known"] in (True, False)
+    assert not found["known"] or found["labels"] > 0
