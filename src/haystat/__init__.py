@@ -3,6 +3,8 @@
 __version__ = "0.1.0"
 
 from haystat import designs, errors, measures
+from haystat.comparison.compare import Comparison, compare
+from haystat.comparison.duels import Decided
 from haystat.engines.open import cross_pool, open_pool
 from haystat.errors import HaystatError
 from haystat.estimation.result import Estimate
@@ -17,6 +19,8 @@ from haystat.stopping import Width
 from haystat.study.study import Study
 
 __all__ = [
+    "Comparison",
+    "Decided",
     "Estimate",
     "Evaluation",
     "HaystatError",
@@ -25,6 +29,7 @@ __all__ = [
     "Query",
     "Study",
     "Width",
+    "compare",
     "cross_pool",
     "designs",
     "errors",

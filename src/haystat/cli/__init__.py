@@ -10,6 +10,7 @@ from haystat import __version__
 from haystat.cli.ask import ask, correct, skip, tell
 from haystat.cli.bench import bench
 from haystat.cli.bridges import export, import_answers, pool
+from haystat.cli.compare import compare
 from haystat.cli.demo import demo
 from haystat.cli.label import label
 from haystat.cli.new import new
@@ -46,6 +47,7 @@ def options(
 app.command()(demo)
 app.command()(bench)
 app.command()(plan)
+app.command()(compare)
 app.command()(reproduce)
 
 for command in (new, ask, tell, label, status, estimate, skip, correct, log, verify, merge, export):

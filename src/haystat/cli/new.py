@@ -28,6 +28,9 @@ def new(
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
+    compare: bool = typer.Option(
+        False, "--compare", help="Choose items that tell the systems apart."
+    ),
     design: str = typer.Option("adaptive", help="How items are chosen."),
     option: list[str] = typer.Option([], help="Option of the design, such as delta=0.1."),
     seed: int | None = typer.Option(None, help="Seed of the draws and of the order of items."),
@@ -45,10 +48,7 @@ def new(
 
     Example: haystat new cats.haystat pool.parquet --id id --score score --show name,text
     """
-    names = split(measure)
-    wanted = names[0] if len(names) == 1 else names
-    # A slip in a name should not wait for a large file to load.
-    measures.resolve(wanted)
+    wanted = _measure(split(measure), compare)
     options = dict(_option(text) for text in option)
     designs.resolve(design, **options)
     number = seed_from(seed)
@@ -77,6 +77,17 @@ def new(
     out = console()
     out.print(f"{study}: {status.measure} of {status.size:,} items, design {status.design}")
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
+
+
+def _measure(names: list[str], compare: bool) -> Any:
+    """A slip in a name should not wait for a large file to load."""
+    wanted = names[0] if len(names) == 1 else names
+    one = measures.resolve(wanted)
+    if not compare:
+        return wanted
+    if len(names) > 1:
+        raise BadOption(f"--compare takes one measure, not {len(names)}: {', '.join(names)}")
+    return measures.Differences(one)
 
 
 def _own_engine(pool: Path) -> str | None:

@@ -13,6 +13,7 @@ from haystat.measures.confusion import (
     Recall,
 )
 from haystat.measures.curves import AveragePrecision, PRCurve
+from haystat.measures.differences import Differences
 from haystat.measures.facts import ColumnEquals, Fact, InMask, PredictedClass, ScoreBin
 from haystat.measures.multiclass import Macro, Micro, PerClass
 from haystat.measures.outputs import Outputs, Schema
@@ -39,6 +40,7 @@ __all__ = [
     "ClassMeasure",
     "ColumnEquals",
     "Difference",
+    "Differences",
     "FBeta",
     "Fact",
     "ForSystems",

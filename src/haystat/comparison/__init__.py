@@ -1,0 +1,1 @@
+"""Which of several systems is better, and by how much."""
