@@ -75,7 +75,12 @@ def _header(pool: EnginePool) -> dict[str, Any]:
         "fingerprint": pool.fingerprint,
         "source": None
         if source is None
-        else {"name": source.name, "pattern": source.pattern, "engine": source.engine},
+        else {
+            "name": source.name,
+            "pattern": source.pattern,
+            "engine": source.engine,
+            "whole": pool.size == pool.summary.size,  # else there are pairs that were not blocked
+        },
         "summary": asdict(replace(pool.summary, score_range=_text(pool.summary.score_range))),  # type: ignore[arg-type]
         "columns": asdict(layout.columns),
         "show": list(pool.lookup.names),

@@ -13,6 +13,7 @@ from haystat.engines.passes import Layout
 from haystat.engines.pool import EnginePool, Settings
 from haystat.engines.records import Side, make_lookup
 from haystat.engines.source import Source, find_source
+from haystat.engines.unblocked import Unblocked, UnblockedPool, check_unblocked, make_space
 from haystat.errors import HaystatError
 from haystat.pool import checks
 from haystat.progress import progress_bar
@@ -24,6 +25,7 @@ def make_pool(
     classes: Sequence[Any] | None,
     *,
     sides: Mapping[str, Side] | None,
+    unblocked: Unblocked | None,
     table: str | None,
     engine: Any,
     progress: bool,
@@ -40,6 +42,8 @@ def make_pool(
     if classes is None:
         checks.only_for_classes(threshold=threshold)
     columns = Columns(**names)
+    if unblocked is not None:
+        check_unblocked(columns, labels)
     with progress_bar("passes", 3, shown=progress) as advance:
         rows = find_source(source, table, engine)
         summary = read_summary(rows, columns, labels)
@@ -51,15 +55,21 @@ def make_pool(
             columns, labels, _thresholds(summary, threshold), cut.ladders, _probabilities(summary)
         )
         settings = Settings(labels, seed, branching, candidates)
-        lookup = make_lookup(rows, columns, sides)
-        pool = EnginePool(rows, summary, layout, cut, settings, lookup)
+        parts = rows, summary, layout, cut, settings, make_lookup(rows, columns, sides)
+        if unblocked is None:
+            pool = EnginePool(*parts)
+        else:
+            space = make_space(unblocked, rows)
+            pool = UnblockedPool(*parts, space=space, missed=unblocked.missed)
         advance(1)
     return pool
 
 
 def find_again(given: Mapping[str, Any] | None) -> Source | None:
     """The source that a sketch was made from, if it is a file that is still here."""
-    if given is None or given["pattern"] is None or given["engine"] != "duckdb":
+    if given is None or given["pattern"] is None or not given["whole"]:
+        return None
+    if given["engine"] != "duckdb":
         return None
     try:
         return find_source(given["pattern"])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from haystat.engines.cross import CrossPool
     from haystat.engines.pool import EnginePool
     from haystat.engines.records import Side
+    from haystat.engines.unblocked import Unblocked
 
 SKETCH = ".sketch"
 
@@ -30,6 +31,7 @@ def open_pool(
     columns: Sequence[str] = (),
     show: Sequence[str] = (),
     sides: Mapping[str, Side] | None = None,
+    unblocked: Unblocked | None = None,
     deviation: str | None = None,
     table: str | None = None,
     engine: Any = None,
@@ -51,6 +53,8 @@ def open_pool(
     score, prediction: a column, or one for each of several systems, named like their scores.
     columns: with sub-populations. show: for the person who labels; sides: {column: Side(…)} looks
         up more of them by the value of that column.
+    unblocked: Unblocked(left, right), the tables whose pairs were blocked; the pairs that are not
+        in the source then make a stratum of their own, predicted to be no match.
     deviation: column with the standard deviation of each predicted number.
     engine: "duckdb" in this process; "spark", a Spark session or master for files on a cluster.
     candidates: about how many items of each cell to fetch at once.
@@ -76,7 +80,15 @@ def open_pool(
     from haystat.engines.make import make_pool
 
     return make_pool(
-        source, names, classes, sides=sides, table=table, engine=engine, progress=progress, **given
+        source,
+        names,
+        classes,
+        sides=sides,
+        unblocked=unblocked,
+        table=table,
+        engine=engine,
+        progress=progress,
+        **given,
     )
 
 

@@ -78,7 +78,7 @@ class EnginePool:
         self._all: dict[Bins, Held] = {}
         first = sketch or self._sketched(layout)
         self._all[()] = self._held((), layout, first)
-        self.size = summary.size
+        self.size = int(first.atoms.size.sum())
         self.classes = settings.classes
         self.seed = settings.seed
         self.systems = layout.columns.scores

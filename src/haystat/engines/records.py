@@ -61,8 +61,22 @@ class Lookup:
         own = list(dict.fromkeys([*self.columns.show, *self.sides]))
         found = _joined(self.source, self.columns.id_of(self.source.table), ids, own)
         rows = _ordered(found, ID, ids.tolist(), self.source.name, own)
-        result = {name: rows[name] for name in self.columns.show}
+        return {name: rows[name] for name in self.columns.show} | self._of_sides(rows)
+
+    def of_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Sequence[Any]]:
+        """The same of pairs that are not in the pool: what the side tables know of their ids."""
+        rows: Rows = {name: [pair[i] for pair in pairs] for i, name in enumerate(self.columns.id)}
+        unknown: Rows = {name: [None] * len(pairs) for name in self.columns.show}
+        known = {name: rows[name] for name in self.columns.show if name in rows}
+        return unknown | known | self._of_sides(rows)
+
+    def _of_sides(self, rows: Rows) -> Rows:
+        result: Rows = {}
         for column, (side, key, show) in self.sides.items():
+            if column not in rows:
+                length = len(next(iter(rows.values())))
+                result |= {f"{column}.{name}": [None] * length for name in show}
+                continue
             keys = np.unique(np.array(rows[column], dtype=object))
             of_key = _joined(side, side.table[key], keys, list(show))
             shown = _ordered(of_key, ID, rows[column], side.name, show)
@@ -84,6 +98,12 @@ def make_lookup(source: Source, columns: Columns, sides: Mapping[str, Side] | No
     if missing:
         raise BadOption(f"sides are named after columns of the pool, and there is no {missing[0]}")
     return Lookup(source, columns, found)
+
+
+def blocked_among(source: Source, columns: Columns, ids: list[str]) -> set[str]:
+    """Which of these pairs are rows of the pool."""
+    found = _joined(source, columns.id_of(source.table), np.array(ids, dtype=object), [])
+    return set(found[ID].to_pylist())
 
 
 def _backend(source: Source) -> Any:

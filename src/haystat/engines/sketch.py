@@ -102,6 +102,7 @@ def fetched(
     limit: IntArray,
     n_wanted: IntArray,
     seed: int,
+    factor: int = FACTOR,
 ) -> Sketch:
     """The sketch with all items up to `limit` (A,), where that is more than it has.
 
@@ -123,8 +124,8 @@ def fetched(
     got = np.diff(result.start())
     short = got < np.minimum(n_wanted, atoms.size)
     if short.any():  # one time in a thousand million: ask for more of these
-        again = np.where(short, thresholds(atoms.size, FACTOR * int(n_wanted.max())), atoms.limit)
-        return fetched(source, layout, result, again, n_wanted, seed)
+        again = np.where(short, thresholds(atoms.size, factor * int(n_wanted.max())), atoms.limit)
+        return fetched(source, layout, result, again, n_wanted, seed, FACTOR * factor)
     return result
 
 
