@@ -8,8 +8,10 @@ import numpy as np
 
 from haystat.errors import BadOption
 from haystat.estimation.diagnostics import weight_summary
-from haystat.estimation.result import Estimate, without_width
+from haystat.estimation.result import Estimate, agreement_warnings
 from haystat.estimation.rows import Rows
+from haystat.estimation.steps import Draws, importance_tails
+from haystat.estimation.tails import Tails
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.cells import first_items
@@ -31,7 +33,8 @@ def estimate_importance(
     """G = g(R), R the weighted mean of the losses of the draws.
 
     covariance: "sample" is the variance of the weighted terms as drawn; "paper" replaces one of
-        the two proposals in it by the newest one, and is too small while that still moves.
+        the two proposals in it by the newest one, and is too small while that still moves. The
+        interval of the latter is the paper's as it stands, that of the former knows of tails.
     stage_weights: "draws" counts every draw alike; "sqrt" counts a draw of stage t sqrt(t) times
         (Owen and Zhou 2000), so that early, less informed stages count for less.
     """
@@ -45,7 +48,13 @@ def estimate_importance(
         values = np.atleast_1d(measure.value(risk))
         influence = np.nan_to_num(measure.influence(like, label, risk))
     centre = groups.mean_weight @ influence  # J R
-    terms = (sample_terms if covariance == "sample" else paper_terms)(groups, influence, centre)
+    tails = None
+    if covariance == "sample":
+        terms = sample_terms(groups, influence, centre)
+        draws = Draws(rows, share, groups.of_row, influence, centre)
+        tails = importance_tails(draws, measure, outputs, risk)
+    else:
+        terms = paper_terms(groups, influence, centre)
     return Estimate(
         measure.name,
         measure.components,
@@ -55,22 +64,24 @@ def estimate_importance(
         rows.n_labels,
         rows.n_draws,
         measure.bounds,
-        tuple(_warnings(measure, risk, terms)),
+        tuple(_warnings(measure, risk, terms, tails)),
         {"risk": risk, **weight_summary(rows)},
+        tails=tails,
     )
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Draws with equal losses, taken together; all (n_groups,).
+    """Draws with equal losses, taken together; all (n_groups,) but of_row.
 
-    example is a row of each group. With a the share of a draw in the mean and w its weight, the
-    sums over the draws of a group are mean_weight = sum a w, square_weight = sum a^2 w^2,
-    cross_weight = sum a^2 w, square_share = sum a^2, and paper_weight = sum w w' / N^2 with w'
-    the weight under the newest proposal.
+    example is a row of each group, of_row (n,) the group of each row. With a the share of a draw
+    in the mean and w its weight, the sums over the draws of a group are mean_weight = sum a w,
+    square_weight = sum a^2 w^2, cross_weight = sum a^2 w, square_share = sum a^2, and
+    paper_weight = sum w w' / N^2 with w' the weight under the newest proposal.
     """
 
     example: IntArray
+    of_row: IntArray
     mean_weight: FloatArray
     square_weight: FloatArray
     cross_weight: FloatArray
@@ -97,6 +108,7 @@ def group_draws(rows: Rows, share: FloatArray, measure: Measure, outputs: Output
     last = np.where(np.isfinite(rows.last_weight), rows.last_weight, 0.0)
     return Groups(
         example,
+        group.astype(np.int64),
         total(share * rows.weight),
         total(share**2 * rows.weight**2),
         total(share**2 * rows.weight),
@@ -145,14 +157,9 @@ def paper_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> Fl
     return np.asarray(terms * np.sqrt(np.clip(keep, 0, 1)))
 
 
-def _warnings(measure: Measure, risk: FloatArray, terms: FloatArray) -> list[str]:
+def _warnings(
+    measure: Measure, risk: FloatArray, terms: FloatArray, tails: Tails | None
+) -> list[str]:
     with np.errstate(all="ignore"):
         why = measure.undefined(risk)
-    if why is not None:
-        return [why]
-    if without_width(terms):
-        return [
-            "every draw agrees, so the interval has no width; it cannot know of items unlike "
-            "those drawn"
-        ]
-    return []
+    return [why] if why is not None else agreement_warnings(terms, tails)

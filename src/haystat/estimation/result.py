@@ -11,6 +11,7 @@ import numpy as np
 from haystat.errors import BadOption
 from haystat.estimation.intervals import Region, band_multiplier, t_quantile
 from haystat.estimation.sequences import sequence_multiplier
+from haystat.estimation.tails import Tails
 from haystat.measures.outputs import FloatArray
 
 
@@ -19,7 +20,9 @@ class Estimate:
     """What the labels say about a measure with m components.
 
     terms (n, m) carry its error: terms' terms is the covariance matrix; none (0, m) means that the
-    value is exact. `bounds` are the smallest and largest value the measure can take.
+    value is exact. `bounds` are the smallest and largest value the measure can take. tails, where
+    given, say on which side the error lies and in how many draws; without them intervals are the
+    plain ones of the central limit theorem.
     """
 
     measure: str
@@ -32,6 +35,7 @@ class Estimate:
     bounds: tuple[float, float]
     warnings: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict, repr=False)
+    tails: Tails | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def value(self) -> float | FloatArray:
@@ -107,6 +111,8 @@ class Estimate:
         return float(low), float(high)
 
     def _around(self, multiplier: float) -> FloatArray:
+        if self.tails is not None and np.isfinite(multiplier):
+            return self.tails.intervals(self.values, multiplier)
         half = multiplier * self.std_errors if np.isfinite(multiplier) else self._unknown
         low, high = self.values - half, self.values + half
         return np.clip(np.stack([low, high], axis=1), *self.bounds)
@@ -124,6 +130,18 @@ class Estimate:
 def without_width(terms: FloatArray) -> bool:
     """Whether the error terms are all zero up to rounding: the draws showed no spread."""
     return bool(np.all(np.abs(terms) < 1e-12))
+
+
+def agreement_warnings(terms: FloatArray, tails: Tails | None) -> list[str]:
+    """What to know about an interval if the draws showed no spread, up to rounding."""
+    if not without_width(terms):
+        return []
+    if tails is None or not tails.possible.any():
+        return [
+            "every draw agrees, so the interval has no width; it cannot know of items unlike "
+            "those drawn"
+        ]
+    return ["every draw agrees, so the interval rests on what other labels of them would tell"]
 
 
 def checked_level(level: float) -> float:

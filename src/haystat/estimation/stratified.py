@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from haystat.estimation.result import Estimate, without_width
+from haystat.estimation.result import Estimate, agreement_warnings
 from haystat.estimation.rows import Rows
+from haystat.estimation.steps import Draws, possible_steps
+from haystat.estimation.tails import SIDES, Tails
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 
@@ -25,9 +27,12 @@ def estimate_stratified(
         influence = np.nan_to_num(measure.influence(outputs, rows.label, risk))
         why = measure.undefined(risk)
     terms = stratified_terms(influence, rows.stratum, stratum_size)
-    warnings = (why,) if why else ()
-    if not why and without_width(terms):
-        warnings = ("every draw agrees, so the interval has no width",)
+    draws = Draws(rows, np.full(n, 1.0 / n), np.arange(n), influence, influence.mean(axis=0))
+    # Of a pool that is nearly labelled not much is left to find.
+    unsampled = np.sqrt(max(1 - n / int(stratum_size.sum()), 0.0))
+    possible = unsampled * possible_steps(draws, measure, outputs, risk)
+    tails = stratified_tails(terms, draws, measure, possible)
+    warnings = [why] if why else agreement_warnings(terms, tails)
     return Estimate(
         measure.name,
         measure.components,
@@ -37,9 +42,20 @@ def estimate_stratified(
         n,
         n,
         measure.bounds,
-        warnings,
+        tuple(warnings),
         {"risk": risk},
+        tails=tails,
     )
+
+
+def stratified_tails(
+    terms: FloatArray, draws: Draws, measure: Measure, possible: FloatArray
+) -> Tails:
+    """What carries the error: the terms, and a find of the possible size."""
+    sides = [np.maximum(sign * terms, 0.0) for sign in SIDES]
+    square, cube = (np.stack([np.sum(part**power, axis=0) for part in sides]) for power in (2, 3))
+    bounds = measure.component_bounds()
+    return Tails(square, cube, possible, bounds, draws.shares(bounds))
 
 
 def stratified_terms(

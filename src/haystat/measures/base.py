@@ -104,6 +104,14 @@ class Measure(ABC):
         """How much the variance of each component counts in the total variance, (m,)."""
         return np.ones(len(self.components))
 
+    def component_bounds(self) -> FloatArray:
+        """Smallest and largest possible value of each component, (m, 2)."""
+        return np.tile(np.array(self.bounds, dtype=np.float64), (len(self.components), 1))
+
+    def class_count(self) -> int:
+        """Number of classes of the pool, as far as the measure knows; 0 if it does not."""
+        return 0
+
     def undefined(self, risk: FloatArray) -> str | None:
         """Why the value is undefined at this risk, in words; None where it is defined."""
         if np.all(np.isfinite(self.value(risk))):

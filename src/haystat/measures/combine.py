@@ -28,6 +28,14 @@ class Joint(Measure, ABC):
         pieces = zip(self.part_weights(), self.parts, strict=True)
         return np.concatenate([weight * part.component_weights() for weight, part in pieces])
 
+    def component_bounds(self) -> FloatArray:
+        """Smallest and largest possible value of each component, (m, 2)."""
+        return np.concatenate([part.component_bounds() for part in self.parts])
+
+    def class_count(self) -> int:
+        """Number of classes of the pool, as far as a part knows."""
+        return max(part.class_count() for part in self.parts)
+
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Loss of each item under a label: (n,) labels -> (n, d)."""
         return np.concatenate([part.loss(outputs, label) for part in self.parts], axis=1)
@@ -173,6 +181,10 @@ class Combination(Measure, ABC):
     @abstractmethod
     def mixed(self, components: FloatArray) -> FloatArray:
         """The linear map along the last axis: (…, components of the joint measure) -> (…, m)."""
+
+    def class_count(self) -> int:
+        """Number of classes of the pool, as far as a part knows."""
+        return self.joint.class_count()
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Loss of each item under a label: (n,) labels -> (n, d)."""

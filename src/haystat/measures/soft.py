@@ -59,6 +59,14 @@ class SoftLabels(Measure):
         """Jacobian times loss: what an item adds to each component, (n, m)."""
         return self._mean(outputs, label, lambda o, c: self.measure.influence(o, c, risk))
 
+    def component_bounds(self) -> FloatArray:
+        """Those of the measure."""
+        return self.measure.component_bounds()
+
+    def class_count(self) -> int:
+        """Number of classes; the first rows of the table are these."""
+        return int(self.share.shape[1])
+
     def component_weights(self) -> FloatArray:
         """Those of the measure."""
         return self.measure.component_weights()

@@ -38,6 +38,10 @@ class SystemMeasure(Measure, ABC):
         """The same measure of another system, not bound to a pool."""
         return replace(self, system=system)
 
+    def class_count(self) -> int:
+        """Number of classes of the pool; 0 where labels are numbers."""
+        return self.n_classes
+
     @property
     def system_index(self) -> int:
         """Column of the system in the outputs."""

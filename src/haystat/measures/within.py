@@ -53,6 +53,14 @@ class Within(Measure):
         """The same measure of another system, not bound to a pool."""
         return replace(self, measure=self.measure.for_system(system))
 
+    def component_bounds(self) -> FloatArray:
+        """Those of the measure inside."""
+        return self._inner.component_bounds()
+
+    def class_count(self) -> int:
+        """That of the measure inside."""
+        return self._inner.class_count()
+
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Loss of each item under a label, zero outside the group: (n,) labels -> (n, d)."""
         inside = self._inside(outputs)[:, None]
