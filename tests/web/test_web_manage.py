@@ -67,10 +67,7 @@ def test_the_study_is_that_of_the_library(manager, folder, prediction):
         show=("name",),
         options={"classes": [0, 1], "seed": 5, **({} if prediction else {"threshold": 0.5})},
     )
-    design = manage.default_design()
-    with hs.Study.create(
-        folder / "by hand.haystat", source, "precision", design, random_state=5
-    ) as study:
+    with hs.Study.create(folder / "hand.haystat", source, "precision", random_state=5) as study:
         expected = sorted(question.item for question in study.ask(20))
     asked = manager.post("/api/ask?study=made", {"n": 20}).json()["questions"]
     assert sorted(question["item"] for question in asked) == expected
@@ -111,7 +108,15 @@ def test_measures_and_designs_come_from_the_tables(manager):
     assert ">mse</option>" not in page
 
 
-def test_a_plan_is_a_number_of_labels_or_says_that_it_is_unknown(manager):
-    found = manager.post("/api/plan", {**WISH, "wanted": 0.2, "threshold": 0.5}).json()
-    assert found["known"] in (True, False)
-    assert not found["known"] or found["labels"] > 0
+def test_a_plan_is_a_number_of_labels(manager):
+    wish = {**WISH, "wanted": 0.4, "threshold": 0.5, "measure": "accuracy"}
+    found = manager.post("/api/plan", wish).json()
+    assert 0 < found["low"] <= found["labels"] <= found["high"]
+    assert found["width"] == 0.4
+    assert found["passive"] > 0
+
+
+def test_a_design_can_be_named(manager):
+    made = manager.post("/api/studies", {**WISH, "name": "made", "design": "passive"})
+    assert made.status_code == 201
+    assert manager.get("/api/study?study=made").json()["design"] == "passive"

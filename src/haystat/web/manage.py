@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,15 @@ from haystat import designs, measures
 from haystat.errors import BadOption
 from haystat.evaluation import seed_from
 from haystat.measures.regression import R2, MeanAbsoluteError, MeanSquaredError
+from haystat.planning.plan import plan as make_plan
 from haystat.study.source import PoolFile
 from haystat.study.study import Study
 from haystat.web import body, files
 from haystat.web.options import PageOptions, keep_options
 from haystat.web.shelf import Shelf
 
-DEFAULT_DESIGN = "adaptive"
+#: a plan on the page is to come soon: few worlds, and no budget that nobody would pay
+WORLDS, CAP = 8, 3000
 
 
 def measure_names() -> list[str]:
@@ -35,14 +35,6 @@ def measure_names() -> list[str]:
         for name, make in every.items()
         if not (isinstance(make, type) and issubclass(make, numeric))
     ]
-
-
-def default_design() -> str:
-    """The design that Study.create takes when nothing is said."""
-    default = Study.create.__kwdefaults__ or {}
-    first = (Study.create.__defaults__ or ())[1:2]
-    chosen = default.get("design", first[0] if first else DEFAULT_DESIGN)
-    return chosen if chosen in designs.DESIGNS else DEFAULT_DESIGN
 
 
 async def list_files(request: Request) -> Response:
@@ -75,9 +67,14 @@ class Wish:
 
     source: PoolFile
     measure: str
-    design: str
+    design: str | None
     seed: int
     options: PageOptions
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The design, if one was named; else the library's own choice counts."""
+        return {} if self.design is None else {"design": self.design}
 
 
 def read_wish(given: Mapping[str, Any], folder: Path) -> Wish:
@@ -85,7 +82,8 @@ def read_wish(given: Mapping[str, Any], folder: Path) -> Wish:
     path = files.checked_file(folder, body.text(given, "file", most=255))
     measure, design = body.text(given, "measure", "f1"), body.text(given, "design", "")
     measures.resolve(measure)
-    designs.resolve(design or default_design())
+    if design:
+        designs.resolve(design)
     seed = seed_from(given["seed"] if isinstance(given.get("seed"), int) else None)
     classes = body.texts(given, "classes") or ("0", "1")
     options: dict[str, Any] = {"classes": _values(classes), "seed": seed}
@@ -109,7 +107,7 @@ def read_wish(given: Mapping[str, Any], folder: Path) -> Wish:
         reveal=body.flag(given, "reveal"),
         second=body.number(given, "second", 0.0) or 0.0,
     )
-    return Wish(source, measure, design or default_design(), seed, page)
+    return Wish(source, measure, design or None, seed, page)
 
 
 async def create(request: Request) -> Response:
@@ -126,7 +124,7 @@ async def create(request: Request) -> Response:
 
 def _create(path: Path, wish: Wish) -> Study:
     try:
-        study = Study.create(path, wish.source, wish.measure, wish.design, random_state=wish.seed)
+        study = Study.create(path, wish.source, wish.measure, random_state=wish.seed, **wish.chosen)
     except FileNotFoundError as error:  # it was there when it was chosen
         raise BadOption(str(error)) from None
     try:
@@ -138,38 +136,20 @@ def _create(path: Path, wish: Wish) -> Study:
 
 
 async def plan(request: Request) -> Response:
-    """How many labels a precision will take, if this haystat can tell."""
+    """How many labels a precision will take, before there is one."""
+    shelf = _shelf(request)
     given = await body.json_body(request)
-    wish = read_wish(given, _shelf(request).settings.folder)
-    return JSONResponse(await asyncio.to_thread(_planned, wish))
+    wish = read_wish(given, shelf.settings.folder)
+    async with shelf.planning:  # one at a time: people label meanwhile
+        return JSONResponse(await asyncio.to_thread(_planned, wish, shelf.settings.wanted))
 
 
-def _planned(wish: Wish) -> dict[str, Any]:
-    planner = _planner()
-    if planner is None:
-        return {"known": False}
+def _planned(wish: Wish, wanted: float) -> dict[str, Any]:
     pool, _ = wish.source.read()
-    found = planner(pool, wish.measure, wish.options.wanted or 0.1)
-    names = ("labels", "low", "high", "passive")
-    numbers = {name: _whole(getattr(found, name, None)) for name in names}
-    return {"known": numbers["labels"] is not None, **numbers}
-
-
-def can_plan() -> bool:
-    """Whether this haystat can tell in advance how many labels a study takes."""
-    return _planner() is not None
-
-
-def _planner() -> Callable[..., Any] | None:
-    try:
-        return import_module("haystat.plan").plan  # type: ignore[no-any-return]
-    except ImportError:
-        return None
-
-
-def _whole(value: Any) -> int | None:
-    fits = isinstance(value, int | float) and math.isfinite(value)
-    return math.ceil(value) if fits else None
+    width = wish.options.wanted or wanted
+    found = make_plan(pool, wish.measure, width, worlds=WORLDS, cap=CAP, **wish.chosen)
+    names = ("labels", "low", "high", "passive", "cap", "width", "design")
+    return {name: getattr(found, name) for name in names}
 
 
 def _values(classes: tuple[str, ...]) -> list[Any]:

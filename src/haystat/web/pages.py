@@ -83,8 +83,6 @@ async def new(request: Request) -> Response:
         "new.html",
         measures=manage.measure_names(),
         designs=list(designs.DESIGNS),
-        default_design=manage.default_design(),
-        can_plan=manage.can_plan(),
         wanted=shelf.settings.wanted,
         limit=f"{shelf.settings.upload_limit / MEGABYTE:.0f} MB",
     )

@@ -71,6 +71,7 @@ class Shelf:
         self.settings = settings
         self._rooms: dict[str, Room] = {}
         self._opening = asyncio.Lock()
+        self.planning = asyncio.Lock()
 
     @property
     def names(self) -> list[str]:

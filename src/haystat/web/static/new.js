@@ -77,6 +77,13 @@ function wish() {
   return given;
 }
 
+function planned(found) {
+  const random = `Labelling at random would take about ${count(found.passive)}.`;
+  if (found.labels === null) return `More than ${count(found.cap)} labels are expected for an interval ${found.width} wide. ${random} A wider interval takes far fewer.`;
+  const range = found.low === null ? "" : `, likely between ${count(found.low)} and ${found.high === null ? "many more" : count(found.high)}`;
+  return `About ${count(found.labels)} labels are expected${range}. ${random}`;
+}
+
 /** How many labels it will take, while the form is being filled in. */
 async function plan() {
   const box = $("plan");
@@ -86,9 +93,7 @@ async function plan() {
   try {
     const found = await post("/api/plan", wish());
     if (mine !== planning) return;
-    box.textContent = found.known
-      ? `About ${count(found.labels)} labels are expected${found.low !== null ? `, between ${count(found.low)} and ${count(found.high)}` : ""}.${found.passive ? ` Labelling at random would take about ${count(found.passive)}.` : ""}`
-      : "How many labels it takes will show after the first answers.";
+    box.textContent = planned(found);
   } catch (error) { if (mine === planning) box.textContent = error.message || "No plan yet."; }
 }
 
@@ -107,7 +112,7 @@ async function upload(chosen) {
 
 $("file").addEventListener("change", () => choose($("file").value));
 $("upload").addEventListener("change", () => { const [chosen] = $("upload").files; if (chosen) upload(chosen); });
-for (const id of ["score", "prediction", "measure", "wanted", "threshold"]) $(id).addEventListener("change", plan);
+for (const id of ["score", "prediction", "measure", "design", "wanted", "threshold"]) $(id).addEventListener("change", plan);
 $("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   $("error").hidden = true;
