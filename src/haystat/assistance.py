@@ -13,7 +13,9 @@ from haystat.estimation.result import Estimate
 from haystat.estimation.sample import sample_of, strays_of
 from haystat.ledger import Ledger
 from haystat.measures.base import Measure
+from haystat.measures.outputs import IntArray
 from haystat.pool.base import AnyPool
+from haystat.pool.cells import Cells, first_items
 from haystat.pool.memory import Pool
 from haystat.reuse import SameItems
 
@@ -42,20 +44,31 @@ def assisted_from(
 def blocks_of(pool: AnyPool | SameItems, ledger: Ledger, measure: Measure) -> Blocks | None:
     """The pool cut by the cells of the design and those of the measure."""
     problem = ledger.problem
-    own = np.arange(len(problem.cells))
     if measure is problem.measure:
-        return Blocks(own, own, problem.cells.size, problem.losses, len(own))
+        own = np.arange(len(problem.cells))
+        size = problem.cells.size.astype(np.float64)
+        return Blocks(own, own, size, problem.losses, len(own))
     if isinstance(pool, SameItems):
-        cells = pool.pool.cells(measure)
-        losses, row_of = pool.pool.losses(measure, cells), cells.of_item[pool.place]
-    elif isinstance(pool, Pool):
-        cells = pool.cells(measure)
-        losses, row_of = pool.losses(measure, cells), cells.of_item
-    else:
-        return _same_facts(pool, ledger, measure)
-    pair = problem.cells.of_item.astype(np.int64) * len(cells) + row_of
-    code, size = np.unique(pair, return_counts=True)
-    return Blocks(code // len(cells), code % len(cells), size, losses, len(cells))
+        return _cut(pool.pool, pool.place, ledger, measure)
+    if isinstance(pool, Pool):
+        return _cut(pool, np.arange(pool.size), ledger, measure)
+    return _same_facts(pool, ledger, measure)
+
+
+def _cut(pool: Pool, place: IntArray, ledger: Ledger, measure: Measure) -> Blocks:
+    """Blocks of the items that lie in the same cell of both; place (M,) as in SameItems.
+
+    A loss that varies inside a cell of the measure has another mean in each block.
+    """
+    cells = pool.cells(measure)
+    pair = ledger.problem.cells.of_item.astype(np.int64) * len(cells) + cells.of_item[place]
+    code, block, size = np.unique(pair, return_inverse=True, return_counts=True)
+    of_item = np.empty(pool.size, dtype=np.int32)
+    of_item[place] = block
+    cell, row = np.divmod(code, len(cells))
+    example = pool.outputs(first_items(of_item, len(code)))
+    both = Cells(cells.stratum[row], size, cells.prior[row], example, of_item)
+    return Blocks(cell, np.arange(len(code)), size, pool.losses(measure, both), len(code))
 
 
 def _same_facts(pool: AnyPool, ledger: Ledger, measure: Measure) -> Blocks | None:
@@ -65,16 +78,21 @@ def _same_facts(pool: AnyPool, ledger: Ledger, measure: Measure) -> Blocks | Non
         return None
     cells = ledger.problem.cells
     own = np.arange(len(cells))
-    return Blocks(own, own, cells.size, pool.losses(measure, cells), len(own))
+    size = cells.size.astype(np.float64)
+    return Blocks(own, own, size, pool.losses(measure, cells), len(own))
 
 
 def weighted_alone(
     pool: AnyPool | SameItems, ledger: Ledger, measure: Measure, level: float
 ) -> Estimate:
-    """Labels weighted by one over their inclusion, without help of the model."""
+    """Labels weighted by one over their inclusion, without help of the model.
+
+    They stand for the items that can be labelled.
+    """
     rows = ledger.rows()
     inclusion = ledger.inclusion[ledger.problem.cells.of_item[rows.item]]
-    weight = len(rows.item) / (pool.size * inclusion)
+    size = max(pool.size * (1 - ledger.unanswered_share()), 1.0)
+    weight = len(rows.item) / (size * inclusion)
     return estimate_importance(
         replace(rows, weight=weight), measure, pool.outputs(rows.item), level
     )

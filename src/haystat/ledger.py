@@ -120,8 +120,8 @@ class Ledger:
         """Share of the pool in items that nobody can label, as the finished stages estimate it."""
         stages = self.stages[: self.n_finished]
         if stages and stages[-1].inclusion is not None:
-            lost = np.sum(1 / self.inclusion[self.problem.cells.of_item[self._unlabelled]])
-            return min(float(lost) / self.problem.size, 1.0)
+            inclusion = self.inclusion[self.problem.cells.of_item[self._unlabelled]]
+            return min(float(np.sum(1 / inclusion)) / self.problem.size, 1.0)
         parts = zip(stages, self._labels, strict=True)
         lost = sum(float(s.count @ (s.weight * ~has_answer(label))) for s, label in parts)
         n_draws = sum(int(stage.count.sum()) for stage in stages)

@@ -69,6 +69,7 @@ class Assisted(Design):
 
     def __post_init__(self) -> None:
         low, high = self.uniform
+        object.__setattr__(self, "uniform", (low, high))  # a list, where it comes from a file
         if not 0 < low <= high <= 1:
             raise BadOption(f"uniform is {self.uniform}; give two shares, 0 < first <= second <= 1")
         for name in ("slope_sd", "bend_sd", "rare", "dense", "cap"):
@@ -188,7 +189,8 @@ def passed(cell_size: IntArray, asked: IntArray, key: int) -> FloatArray:
     cell = np.repeat(np.arange(len(asked)), asked)
     rank = np.arange(len(cell)) - np.repeat(np.cumsum(asked) - asked, asked)
     steps = np.log(uniforms(key, cell, rank)) / (cell_size[cell] - rank)
-    return np.bincount(cell, weights=steps, minlength=len(asked))
+    total = np.bincount(cell, weights=steps, minlength=len(asked))
+    return np.asarray(total, dtype=np.float64)
 
 
 def _step(key: int, cell: int, rank: int, size: int) -> float:

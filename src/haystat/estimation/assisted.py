@@ -10,14 +10,13 @@ survey sampling); a good model makes the corrections small.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haystat.estimation.assisted_result import AssistedEstimate
-from haystat.estimation.result import without_width
+from haystat.estimation.assisted_result import AssistedEstimate, Shape, StrayEffect
 from haystat.estimation.strays import Strays
-from haystat.estimation.weights import Sample, label_weights
+from haystat.estimation.weights import Sample, caps, label_weights
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.losses import CellLosses
@@ -59,23 +58,18 @@ def estimate_assisted(
     size = float(blocks.size.sum())
     weights = label_weights(sample)
     risk = assisted_risk(sample, blocks, measure, labels, weights)
+    effect = None
+    if strays is not None:
+        shift = stray_shift(sample, blocks) / size
+        guess = strays.expected(float(caps(sample)[-1]))
+        risk = risk + guess * shift
+        effect = StrayEffect(measure, risk, shift, guess + strays.in_estimate(weights))
     with np.errstate(all="ignore"):
-        values = np.atleast_1d(measure.value(risk))
+        values = np.clip(np.atleast_1d(measure.value(risk)), *measure.bounds)
         why = measure.undefined(risk)
-    terms = error_terms(sample, blocks, blocks.influence(risk) / size, weights, labels[:2])
-    shift = stray_shift(sample, blocks) / size
-    already = 0.0 if strays is None else strays.in_estimate(weights)
-    warnings = [why] if why else []
-    if not why and without_width(terms):
-        warnings.append("every label agrees with the model, so the interval rests on the model")
-
-    def moved(number: float) -> FloatArray:
-        """The measure if this many strays are hidden."""
-        with np.errstate(all="ignore"):
-            return np.atleast_1d(measure.value(risk + (number - already) * shift))
-
+    terms, shape = error_terms(sample, blocks, blocks.influence(risk) / size, weights)
     n = len(labels[0])
-    return AssistedEstimate(
+    estimate = AssistedEstimate(
         measure.name,
         measure.components,
         values,
@@ -84,11 +78,13 @@ def estimate_assisted(
         n,
         n,
         measure.bounds,
-        tuple(warnings),
+        (why,) if why else (),
         {"risk": risk},
-        strays,
-        moved,
+        shape=shape,
+        strays=strays,
+        effect=effect,
     )
+    return estimate if why else replace(estimate, warnings=tuple(estimate.doubts()))
 
 
 def assisted_risk(
@@ -110,28 +106,30 @@ def assisted_risk(
 
 
 def error_terms(
-    sample: Sample,
-    blocks: Blocks,
-    influence: FloatArray,
-    weights: FloatArray,
-    labels: tuple[IntArray, IntArray],
-) -> FloatArray:
-    """Terms whose squares add up to the variance of the estimate, (n, m).
+    sample: Sample, blocks: Blocks, influence: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, Shape]:
+    """Terms whose squares add up to the variance of the estimate (n, m), and its Shape.
 
     An item with inclusion P, whose label has weight W when drawn, is corrected to the part
-    r = P W; it errs by (1 - W [drawn]) times what its label adds beyond the model, which has the
-    mean square 1 - 2 r + r^2 / P. What is not corrected errs as the model does.
+    r = P W; it errs by W [drawn] - 1 times what its label adds beyond the model, which has the
+    mean square 1 - 2 r + r W. What is not corrected errs as the model does.
     """
     corrected = sample.inclusion[:, None] * weights
-    square = 1 - 2 * corrected + corrected * weights
+    square = np.maximum(1 - 2 * corrected + corrected * weights, 0.0)
+    cube = sample.inclusion[:, None] * ((weights - 1) ** 3 + 1) - 1
     mean = np.einsum("bc,bcm->bm", sample.share[blocks.cell], influence)
     deviation = influence - mean[:, None]
-    number = (blocks.size[:, None] * (sample.share * square)[blocks.cell])[:, :, None]
-    chance = (np.sqrt(np.maximum(number, 0)) * deviation).reshape(-1, influence.shape[2])
+    number = blocks.size[:, None] * sample.share[blocks.cell]
+    root = np.sqrt(number * square[blocks.cell])
+    chance = (root[:, :, None] * deviation).reshape(-1, influence.shape[2])
     open_share = 1 - np.einsum("kc,kc->k", sample.share, corrected)
     left = blocks.size * open_share[blocks.cell]
     model = np.einsum("b,pbc,bcm->pm", left, sample.error[:, blocks.cell], influence)
-    return np.vstack([chance, model])
+    second = np.einsum("nm,nm->m", chance, chance)
+    third = np.einsum("bc,bcm->m", number * cube[blocks.cell], deviation**3)
+    drawn = number * (sample.inclusion[:, None] * weights**4)[blocks.cell]
+    fourth = np.einsum("bc,bcm->m", drawn, deviation**4)
+    return np.vstack([chance, model]), Shape.of(second, third, fourth)
 
 
 def stray_shift(sample: Sample, blocks: Blocks) -> FloatArray:
@@ -141,7 +139,4 @@ def stray_shift(sample: Sample, blocks: Blocks) -> FloatArray:
     part = np.where(low, hidden, 0) / np.maximum(sample.size, 1)
     mass = blocks.size * part[blocks.cell]
     total = float(mass.sum())
-    if total == 0 or sample.share.shape[1] != 2:
-        return np.zeros_like(blocks.risk(np.zeros((len(mass), sample.share.shape[1]))))
-    one = np.stack([-mass, mass], axis=1) / total
-    return blocks.risk(one)
+    return blocks.risk(np.stack([-mass, mass], axis=1) / max(total, 1.0))

@@ -2,48 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import stdtrit
 
-from haystat.estimation.result import Estimate
+from haystat.estimation.result import Estimate, without_width
 from haystat.estimation.sequences import sequence_multiplier
 from haystat.estimation.strays import Strays
+from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray
 
-MARGIN = 1e-9  # by which values keep off the ends of their range on the logit scale
+SMALLEST_FREEDOM = 4.0
+MUCH_WIDER = 2.0  # how much wider labels alone would leave an interval before a warning is due
+AGREES = "every label agrees with the model, so the interval rests on the model"
+LARGEST_FREEDOM = 1e6
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How an error made of few large parts differs from a normal one, for each component (m,).
+
+    lean is the third moment over the second: for equal Poisson counts, the weight of one of them.
+    freedom is the number of such parts, the degrees of freedom of their variance (Satterthwaite).
+    """
+
+    lean: FloatArray
+    freedom: FloatArray
+
+    @classmethod
+    def of(cls, second: FloatArray, third: FloatArray, fourth: FloatArray) -> Shape:
+        """From the moments of the error."""
+        lean = np.divide(third, second, out=np.zeros_like(second), where=second > 0)
+        freedom = np.divide(second**2, fourth, out=np.full_like(second, np.inf), where=fourth > 0)
+        return cls(lean, np.maximum(freedom, SMALLEST_FREEDOM))
+
+    @classmethod
+    def normal(cls, m: int) -> Shape:
+        """The shape of a normal error."""
+        return cls(np.zeros(m), np.full(m, np.inf))
+
+    def quantile(self, level: float) -> FloatArray:
+        """Two-sided Student quantiles, (m,)."""
+        return np.asarray(stdtrit(np.minimum(self.freedom, LARGEST_FREEDOM), (1 + level) / 2))
+
+
+@dataclass(frozen=True)
+class StrayEffect:
+    """What hidden strays do to the measure: each adds shift (d,) to the risk (d,).
+
+    already is how many of them the risk counts in.
+    """
+
+    measure: Measure
+    risk: FloatArray
+    shift: FloatArray
+    already: float
+
+    def value(self, number: float) -> FloatArray:
+        """The measure if this many are hidden, (m,)."""
+        with np.errstate(all="ignore"):
+            risk = self.risk + (number - self.already) * self.shift
+            return np.atleast_1d(self.measure.value(risk))
 
 
 @dataclass(frozen=True)
 class AssistedEstimate(Estimate):
     """An estimate whose error has two parts: chance, and strays that may hide.
 
-    terms carry the first, which is taken as normal on the logit scale of a bounded measure.
-    strays says how many may hide, moved(number) is the measure if so many do. The two parts are
-    put together by squares of their one-sided distances (Zou and Donner 2008).
+    terms carry the first, shape how far it is from normal. strays says how many may hide, effect
+    what they do. The two parts are put together by squares of their one-sided distances (Zou and
+    Donner 2008).
     """
 
+    shape: Shape = field(default_factory=lambda: Shape.normal(1), repr=False)
     strays: Strays | None = None
-    moved: Callable[[float], FloatArray] | None = field(default=None, repr=False)
+    effect: StrayEffect | None = field(default=None, repr=False)
 
     @property
     def intervals(self) -> FloatArray:
         """Chance, and as many strays as the labels and a wide prior leave likely."""
         ends = None if self.strays is None else self.strays.posterior(self.level)
-        return self._joined(_two_sided(self.level), ends)
+        return self._joined(self.shape.quantile(self.level), ends)
 
     @property
     def intervals_if_falling(self) -> FloatArray:
         """Chance alone: no stray hides, the share of positives keeps falling with the score."""
-        return self._joined(_two_sided(self.level), None)
+        return self._joined(self.shape.quantile(self.level), None)
 
     @property
     def intervals_from_labels(self) -> FloatArray:
         """Chance, and as many strays as the labels cannot rule out: no prior at all."""
         ends = None if self.strays is None else self.strays.without_prior(self.level)
-        return self._joined(_two_sided(self.level), ends)
+        return self._joined(self.shape.quantile(self.level), ends)
 
     @property
     def interval_if_falling(self) -> tuple[float, float] | FloatArray:
@@ -58,35 +109,40 @@ class AssistedEstimate(Estimate):
     @property
     def anytime_intervals(self) -> FloatArray:
         ends = None if self.strays is None else self.strays.at_any_time(self.level)
-        return self._joined(sequence_multiplier(self.level, self.n_labels), ends)
+        multiplier = np.full(len(self.values), sequence_multiplier(self.level, self.n_labels))
+        return self._joined(multiplier, ends)
 
-    def _joined(self, multiplier: float, ends: tuple[float, float] | None) -> FloatArray:
+    def _joined(self, multiplier: FloatArray, ends: tuple[float, float] | None) -> FloatArray:
         """Intervals of all components, (m, 2), in the range of the measure."""
         if np.isnan(self.values).all() or len(self.terms) == 0:
             return np.stack([self.values, self.values], axis=1)
-        low, high = self.bounds
-        bounded = np.isfinite(low) and np.isfinite(high)
+        if not np.isfinite(multiplier).all():
+            return self._around(np.inf)
+        # As for a Poisson count k, whose interval is k + z^2 / 2 -+ z sqrt(k + z^2 / 4).
+        shift = multiplier**2 / 2 * self.shape.lean
+        half = np.sqrt((multiplier * self.std_errors) ** 2 + shift**2)
+        below, above = half - shift, half + shift
+        if ends is not None and self.effect is not None:
+            both = np.stack([self.effect.value(number) for number in ends]) - self.values
+            below = np.hypot(below, np.maximum(-both.min(axis=0), 0))
+            above = np.hypot(above, np.maximum(both.max(axis=0), 0))
+        return np.clip(np.stack([self.values - below, self.values + above], axis=1), *self.bounds)
 
-        def up(value: FloatArray) -> FloatArray:
-            if not bounded:
-                return value
-            share = np.clip((value - low) / (high - low), MARGIN, 1 - MARGIN)
-            return np.asarray(logit(share))
-
-        def down(value: FloatArray) -> FloatArray:
-            return np.asarray(low + (high - low) * expit(value)) if bounded else value
-
-        centre, half = up(self.values), multiplier * self.std_errors
-        if bounded:
-            share = np.clip((self.values - low) / (high - low), MARGIN, 1 - MARGIN)
-            half = half / (share * (1 - share) * (high - low))
-        below, above = half**2, half**2
-        if ends is not None and self.moved is not None:
-            both = np.stack([up(self.moved(number)) for number in ends]) - centre
-            below = below + np.maximum(-both.min(axis=0), 0) ** 2
-            above = above + np.maximum(both.max(axis=0), 0) ** 2
-        return np.stack([down(centre - np.sqrt(below)), down(centre + np.sqrt(above))], axis=1)
-
-
-def _two_sided(level: float) -> float:
-    return float(ndtri((1 + level) / 2))
+    def doubts(self) -> list[str]:
+        """What the interval takes from the model rather than from labels, in words."""
+        if self.strays is None or self.effect is None:
+            return [AGREES] if without_width(self.terms) else []
+        width = np.ptp(self.intervals, axis=1)
+        alone = self.intervals_from_labels
+        if not np.any(np.ptp(alone, axis=1) > MUCH_WIDER * width):
+            return []
+        widest = int(np.argmax(np.ptp(alone, axis=1) - width))
+        most = self.strays.without_prior(self.level)[1]
+        step = abs(self.effect.value(self.effect.already + 1) - self.values)[widest]
+        n_labels = self.strays.labels_to_exclude(float(width[widest] / max(step, 1e-300)))
+        return [
+            f"up to {most:,.0f} positives could hide among {self.strays.n_hidden:,.0f} items "
+            "predicted negative, as far as labels tell; without the model the interval would be "
+            f"[{alone[widest, 0]:.3g}, {alone[widest, 1]:.3g}]. About {n_labels:,} labels spread "
+            "evenly over those items would settle it"
+        ]

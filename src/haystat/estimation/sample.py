@@ -21,8 +21,8 @@ def sample_of(
 ) -> Sample:
     """The labels of the finished stages, seen from the cells.
 
-    unlabelled (K,) counts drawn items that nobody can label; as large a part of the items not
-    drawn is left out with them.
+    unlabelled (K,) counts drawn items that nobody can label; as large a part of the items of the
+    cell that were not drawn is left out with them.
     """
     share = state.shares.share
     against = contradicted(problem, share)
@@ -30,7 +30,8 @@ def sample_of(
     if unlabelled.any():
         n_labelled = state.labelled.sum(axis=1)
         drawn = n_labelled + unlabelled
-        lost = float(np.sum(unlabelled / inclusion) / np.sum(drawn / inclusion))
+        overall = float(np.sum(unlabelled / inclusion) / np.sum(drawn / inclusion))
+        lost = (unlabelled + overall) / (drawn + 1)  # a cell without draws is like the others
         size = n_labelled + (size - drawn) * (1 - lost)
     return Sample(size, state.labelled, inclusion, share, against, state.shares.error, design.cap)
 

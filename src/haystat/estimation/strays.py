@@ -15,7 +15,9 @@ from scipy.stats import chi2
 from haystat.measures.outputs import FloatArray
 
 GRID = 2000
-SCALE = 3.0  # median of the prior number of strays
+EXPECTED = 1.5  # strays that are counted in before any was found
+EXPECTED_SHARE = 0.3  # of the cap of a label's weight, where that is less
+SCALE = 5.0  # median of the prior number of strays
 SCALE_SHARE = 0.001  # of all positives, where that is more
 
 
@@ -40,8 +42,15 @@ class Strays:
         """x."""
         return float(self.stray.sum())
 
+    def expected(self, cap: float) -> float:
+        """Hidden strays that no label speaks of, as many as one does well to count in.
+
+        Most pools have some. Few enough are taken that a pool without any suffers little.
+        """
+        return min(EXPECTED, EXPECTED_SHARE * cap) * (1 - self.inclusion)
+
     def in_estimate(self, weights: FloatArray) -> float:
-        """Hidden strays that an estimate with these weights (K, 2) counts in."""
+        """Hidden strays that weights (K, 2) of the labels stand for."""
         expected = self.rate * (self.hidden - (weights[:, 0] - 1) * self.negative)
         return max(float(np.sum(expected + (weights[:, 1] - 1) * self.stray)), 0.0)
 
@@ -68,6 +77,16 @@ class Strays:
         low = chi2.ppf(tail, 2 * count) / 2 if count else 0.0
         high = chi2.ppf(1 - tail, 2 * count + 2) / 2
         return self._hidden(low / self._inclusion), self._hidden(high / self._inclusion)
+
+    @property
+    def n_hidden(self) -> float:
+        """Items predicted negative without a label."""
+        return float(self.hidden.sum())
+
+    def labels_to_exclude(self, number: float, level: float = 0.95) -> int:
+        """Labels, spread evenly and none a stray, that leave fewer than this many possible."""
+        needed = -np.log((1 - level) / 2) * self.n_hidden / max(number, 1.0)
+        return int(np.ceil(min(needed, self.n_hidden)))
 
     @property
     def _inclusion(self) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 
-LOOSER = 10.0  # times the cap, for labels that agree with the prediction
 SMALLEST = 1e-12
 
 
@@ -33,7 +32,7 @@ class Sample:
     @property
     def expected(self) -> FloatArray:
         """Items of each cell and class: those labelled, and the model's guess of the rest."""
-        hidden = self.size - self.labelled.sum(axis=1)
+        hidden: FloatArray = self.size - self.labelled.sum(axis=1)
         return self.labelled + hidden[:, None] * self.share
 
 
@@ -42,16 +41,14 @@ def label_weights(sample: Sample) -> FloatArray:
 
     1 / inclusion, except that a label against the predictions is capped: the first few found
     among very many items would otherwise be blown up to what the labels cannot know. The more of
-    them there are, the higher the cap.
+    them there are, the higher the cap. Labels that agree with the predictions are never capped:
+    they take back what the model expects too much.
     """
     extra = np.broadcast_to(1 / np.maximum(sample.inclusion, SMALLEST) - 1, sample.share.T.shape).T
     cap = caps(sample)
     over = sample.against & (extra > cap)
     n_over = np.where(over, sample.labelled, 0).sum(axis=0)
     limit = np.where(sample.against, cap * np.maximum(n_over, 1), np.inf)
-    nearest = np.min(np.where(sample.against, cap, np.inf), axis=1, keepdims=True)
-    agreeing = ~sample.against & sample.against.any(axis=1, keepdims=True)
-    limit = np.where(agreeing, LOOSER * nearest, limit)
     return 1 + kept_possible(sample, np.minimum(extra, limit))
 
 
