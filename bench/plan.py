@@ -19,7 +19,7 @@ from haystat.evaluation import estimate_from
 from haystat.experiments.files import read_pool
 from haystat.experiments.repeat import advance
 from haystat.ledger import Ledger, pose
-from haystat.planning.plan import interval_widths
+from haystat.planning.plan import WORLDS, interval_widths
 from haystat.planning.rehearsal import Rehearsal, rehearse
 from haystat.planning.worlds import draw_worlds
 
@@ -29,7 +29,7 @@ SYSTEMS = ("logreg", "gbm", "iforest")
 LEAST_F1 = 0.05
 WIDTHS = (0.3, 0.2, 0.1, 0.05)
 INTERVALS = ("anytime", "fixed")
-CAP, BATCH, LEVEL, WORLDS = 3000, 50, 0.95, 30
+CAP, BATCH, LEVEL = 3000, 50, 0.95
 
 
 def pools(folder: Path) -> Iterator[tuple[str, hs.Pool, np.ndarray]]:
@@ -105,6 +105,7 @@ def agree(plan: float, measure: float) -> bool:
 def main(folder: Path, repeats: int, names: list[str]) -> None:
     right: dict[str, list[bool]] = {name: [] for name in INTERVALS}
     strict: dict[str, list[bool]] = {name: [] for name in INTERVALS}
+    beyond = dict.fromkeys(INTERVALS, 0)
     heads = " | ".join(f"{name} {width}" for name in INTERVALS for width in WIDTHS)
     print(f"| pool | {heads} |\n|---" + "|---" * len(WIDTHS) * len(INTERVALS) + "|")
     for name, pool, label in pools(folder):
@@ -117,12 +118,15 @@ def main(folder: Path, repeats: int, names: list[str]) -> None:
                 ok = agree(p, m)
                 right[kind].append(ok)
                 strict[kind].append(ok and np.isinf(p) == np.isinf(m))
+                beyond[kind] += bool(np.isinf(min(p, m)))
                 cells.append(f"{_text(p)} / {_text(m)}{'' if ok else ' *'}")
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
     for kind in INTERVALS:
         n = len(right[kind])
-        print(f"{kind}: {sum(right[kind])} of {n} within a factor of 2; {sum(strict[kind])} if one")
-        print(f"beyond {CAP} labels and one before it counts as wrong.")
+        print(
+            f"{kind}: {sum(right[kind])} of {n} within a factor of 2, {sum(strict[kind])} if one "
+            f"of them beyond {CAP} labels counts as wrong; both are beyond in {beyond[kind]}"
+        )
 
 
 def _text(n: float) -> str:

@@ -12,7 +12,7 @@ from haystat.cli.new import values
 from haystat.cli.show import JSON, busy, console, print_json
 from haystat.cli.sketch import ENGINE, TABLE
 from haystat.measures.base import Measure
-from haystat.planning.plan import CAP, INTERVALS
+from haystat.planning.plan import CAP, INTERVALS, WORLDS
 from haystat.planning.plan import plan as make_plan
 from haystat.study import PoolFile
 
@@ -31,7 +31,7 @@ def plan(
         "anytime", help=f"Which interval is to be narrow: {', '.join(INTERVALS)}."
     ),
     cap: int = typer.Option(CAP, help="Labels beyond which it does not look."),
-    worlds: int = typer.Option(30, help="Worlds to rehearse in."),
+    worlds: int = typer.Option(WORLDS, help="Worlds to rehearse in."),
     threshold: float | None = typer.Option(None, help="Score from which a prediction is positive."),
     classes: str = typer.Option("0,1", help="Label values, the negative first, with commas."),
     strata: int = typer.Option(256, help="Strata to cut the scores into."),

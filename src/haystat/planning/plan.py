@@ -33,6 +33,7 @@ INTERVALS = {
     "falling": "intervals_if_falling",
 }
 CAP = 20_000
+WORLDS = 25
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def plan(
     level: float = 0.95,
     interval: str = "anytime",
     cap: int = CAP,
-    worlds: int = 30,
+    worlds: int = WORLDS,
     random_state: RandomState = 0,
     **options: Any,
 ) -> Plan:

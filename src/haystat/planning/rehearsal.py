@@ -95,7 +95,7 @@ def rehearse(
     """Label items of the world until all components are `width` narrow, or `most` labels are in."""
     problem, items = stand_in(problem)
     ledger = Ledger(problem, design, cast(Any, items), seed)
-    answer = _oracle(problem, world, np.random.default_rng(seed))
+    answer = _oracle(world, np.random.default_rng(seed))
     n_labels: list[int] = []
     found: list[FloatArray] = []
     while ledger.n_labels < most:
@@ -110,7 +110,7 @@ def rehearse(
             cast(Any, items), ledger, problem.measure, problem.losses.support, level
         )
         n_labels.append(ledger.n_labels)
-        found.append(np.where(np.isnan(widths(estimate)), np.inf, widths(estimate)))
+        found.append(np.nan_to_num(widths(estimate), nan=np.inf, posinf=np.inf))
         if found[-1].max() <= width:
             break
     labelled = np.bincount(items[ledger.known()[0]], minlength=len(problem.cells))
@@ -118,17 +118,15 @@ def rehearse(
     return Rehearsal(np.array(n_labels), np.array(found), estimate, inclusion, labelled)
 
 
-def _oracle(
-    problem: Problem, world: World, rng: np.random.Generator
-) -> Callable[[IntArray], list[int]]:
+def _oracle(world: World, rng: np.random.Generator) -> Callable[[IntArray], list[int]]:
     """Answers about items of cells (n,): the world's positives in random order."""
-    left = world.counts.copy()
+    left = world.counts.tolist()
 
     def answer(cell: IntArray) -> list[int]:
         labels = []
-        for k in cell.tolist():
-            label = int(rng.random() * left[k].sum() < left[k, 1])
-            left[k, label] -= 1
+        for k, drawn in zip(cell.tolist(), rng.random(len(cell)).tolist(), strict=True):
+            label = int(drawn * sum(left[k]) < left[k][1])
+            left[k][label] -= 1
             labels.append(label)
         return labels
 
