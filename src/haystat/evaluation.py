@@ -42,7 +42,8 @@ LEDGERS: dict[str, type[Ledger] | type[StochasticLedger]] = {
 class Evaluation:
     """Estimate a measure on a pool from the answers to as few questions as possible.
 
-    measure, design: a name or an object; `options` are those of the named design.
+    measure, design: a name or an object; `options` are those of the named design. Without a name
+        it is "assisted", or "adaptive" for a stochastic oracle and labels that are numbers.
     oracle: "deterministic", an item has one label whoever is asked; or "stochastic", answers to
         the same question may differ, so that every draw is asked.
     random_state: an integer, a Generator, or None for a fresh seed.
@@ -61,7 +62,7 @@ class Evaluation:
         self,
         pool: NamedPool,
         measure: str | Measure = "f1",
-        design: str | Design = "adaptive",
+        design: str | Design | None = None,
         *,
         oracle: str = "deterministic",
         random_state: RandomState = None,
@@ -80,7 +81,9 @@ class Evaluation:
         names = None if annotators is None else tuple(annotators)
         rules = Rules(names, answers_per_item, disagreement)
         self.pool = pool
-        self.design = designs.resolve(design, **options)
+        numeric = pool.schema.numeric
+        named = designs.default_name(numeric=numeric, oracle=oracle) if design is None else design
+        self.design = designs.resolve(named, **options)
         self._given_measure = measures.resolve(measure)
         self.measure = self._given_measure.bind(pool.schema)
         self.seed = seed_from(random_state)

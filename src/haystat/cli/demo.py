@@ -19,6 +19,8 @@ from haystat.measures import resolve
 from haystat.pool import Pool
 
 MEASURES = ["f1", "precision", "recall"]
+DESIGNS = ("assisted", "adaptive", "passive")
+COLOURS = ("#0072B2", "#009E73", "#D55E00")
 BATCH = 50
 
 
@@ -49,7 +51,7 @@ def demo(
         f"{len(pool):,} pairs, {int(pairs.labels.sum())} of them matches: "
         f"1 in {len(pool) // int(pairs.labels.sum()):,}.\n"
     )
-    runs = [_run(pool, pairs, design, labels, seed, console) for design in ("adaptive", "passive")]
+    runs = [_run(pool, pairs, design, labels, seed, console) for design in DESIGNS]
     if as_json:
         typer.echo(json.dumps(_as_dict(runs, truth), indent=2))
     else:
@@ -82,7 +84,7 @@ def _run(
         return False
 
     evaluation.run(answer, labels, BATCH, until=note, progress=console.is_terminal)
-    if design == "adaptive":
+    if design == DESIGNS[0]:
         console.print("A question looks like this. Is it the same person?")
         console.print(pairs.describe(first[0]) + "\n", highlight=False)
     return Run(design, estimates)
@@ -127,7 +129,7 @@ def _save_picture(runs: list[Run], truth: np.ndarray, path: Path) -> None:
 
     figure, axes = plt.subplots(1, len(MEASURES), figsize=(10, 3.4), sharey=True)
     for index, (name, axis) in enumerate(zip(MEASURES, axes, strict=True)):
-        for run, colour in zip(runs, ("#0072B2", "#D55E00"), strict=True):
+        for run, colour in zip(runs, COLOURS, strict=True):
             n_labels = [estimate.n_labels for estimate in run.estimates]
             ends = np.array([estimate.intervals[index] for estimate in run.estimates])
             values = [estimate.values[index] for estimate in run.estimates]

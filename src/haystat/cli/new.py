@@ -31,7 +31,9 @@ def new(
     compare: bool = typer.Option(
         False, "--compare", help="Choose items that tell the systems apart."
     ),
-    design: str = typer.Option("adaptive", help="How items are chosen."),
+    design: str = typer.Option(
+        designs.default_name(numeric=False, oracle="deterministic"), help="How items are chosen."
+    ),
     option: list[str] = typer.Option([], help="Option of the design, such as delta=0.1."),
     seed: int | None = typer.Option(None, help="Seed of the draws and of the order of items."),
     threshold: float | None = typer.Option(None, help="Score from which a prediction is positive."),

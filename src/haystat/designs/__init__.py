@@ -27,6 +27,11 @@ DESIGNS: dict[str, Callable[..., Design]] = {
 }
 
 
+def default_name(*, numeric: bool, oracle: str) -> str:
+    """The design to use when none is named: our own where it applies, else the paper's."""
+    return "adaptive" if numeric or oracle != "deterministic" else "assisted"
+
+
 def resolve(design: str | Design, **options: Any) -> Design:
     """A design from its name and options, or the design itself."""
     if isinstance(design, Design):
@@ -59,5 +64,6 @@ __all__ = [
     "ReplacementDesign",
     "Sheet",
     "Stratified",
+    "default_name",
     "resolve",
 ]

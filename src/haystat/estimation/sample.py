@@ -11,6 +11,8 @@ from haystat.estimation.weights import Sample
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.response.shares import SplineShares
 
+DENSER = 3.0  # times the typical inclusion, from which strays found say little about the rest
+
 
 def sample_of(
     problem: Problem,
@@ -48,7 +50,9 @@ def strays_of(sample: Sample, state: AssistedState) -> Strays | None:
     negative = np.where(low, sample.labelled[:, 0], 0)
     n_positives = float(sample.expected[:, 1].sum())
     typical = weighted_median(sample.inclusion[low], sample.size[low])
-    return Strays(fitted.stray, negative, hidden, fitted.stray_rate, typical, n_positives)
+    sparse = sample.inclusion <= DENSER * typical
+    found = float(fitted.stray[low & sparse].sum())
+    return Strays(fitted.stray, negative, hidden, fitted.stray_rate, typical, n_positives, found)
 
 
 def weighted_median(values: FloatArray, weights: FloatArray) -> float:

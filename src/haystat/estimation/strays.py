@@ -27,7 +27,9 @@ class Strays:
 
     stray are those among the labelled positives, negative the labelled negatives, hidden the
     items without a label; all zero outside the predicted negatives. rate is the model's share of
-    strays, inclusion the probability P, n_positives about how many positives there are.
+    strays, inclusion the probability P, n_positives about how many positives there are. found is
+    x, the strays labelled where items are no likelier to be labelled than usual: others stand for
+    few.
     """
 
     stray: FloatArray
@@ -36,11 +38,7 @@ class Strays:
     rate: float
     inclusion: float
     n_positives: float
-
-    @property
-    def found(self) -> float:
-        """x."""
-        return float(self.stray.sum())
+    found: float
 
     def expected(self, cap: float) -> float:
         """Hidden strays that no label speaks of, as many as one does well to count in.

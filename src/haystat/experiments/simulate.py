@@ -58,7 +58,7 @@ def simulate(
     pool: Pool,
     labels: ArrayLike,
     measure: str | Measure | Sequence[str | Measure] = "f1",
-    designs: Sequence[str | Design] = ("adaptive", "passive"),
+    designs: Sequence[str | Design] = ("assisted", "adaptive", "passive"),
     budgets: Sequence[int] = (500, 1000, 2000),
     repeats: int = 100,
     random_state: RandomState = 0,

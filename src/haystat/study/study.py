@@ -106,7 +106,7 @@ class Study:
         path: str | Path,
         pool: AnyPool | PoolFile,
         measure: Any = "f1",
-        design: str | Design = "adaptive",
+        design: str | Design | None = None,
         *,
         oracle: str = "deterministic",
         random_state: RandomState = None,
@@ -130,7 +130,8 @@ class Study:
         records = records or records_of(whole, show)
         if whole.schema.numeric:
             raise BadOption("a study takes labels that are classes; use hs.Evaluation for numbers")
-        chosen = designs.resolve(design, **options)
+        named = designs.default_name(numeric=False, oracle=oracle) if design is None else design
+        chosen = designs.resolve(named, **options)
         bound = measures.resolve(measure).bind(whole.schema)
         seed = seed_from(random_state)
         problem = pose(whole, bound)
