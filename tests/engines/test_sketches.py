@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import haystat as hs
 from haystat.cli import app
-from haystat.engines.records import Side
+from haystat.engines import Side
 from haystat.errors import BadOption, FileError, PoolError
 from haystat.study import PoolFile
 

@@ -9,8 +9,8 @@ from pyarrow import parquet
 from scipy import stats
 
 import haystat as hs
-from haystat.engines.records import Side
-from haystat.engines.unblocked import PairSpace, Unblocked, pair_id, places, shuffled
+from haystat.engines import Side, Unblocked
+from haystat.engines.unblocked import PairSpace, pair_id, places, shuffled
 from haystat.errors import BadOption, PoolError
 
 N_LEFT, N_RIGHT = 60, 50

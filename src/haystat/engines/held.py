@@ -16,6 +16,7 @@ from haystat.pool.cells import thresholds
 from haystat.pool.order import as_shares
 
 RANK_BITS, ATOM_BITS = 32, 22
+TAG_BITS = RANK_BITS + ATOM_BITS  # below the tag
 RANKS, ATOMS = (1 << RANK_BITS) - 1, (1 << ATOM_BITS) - 1
 
 #: the sketch with all items up to a limit (A,), of which so many (A,) were hoped for
@@ -40,7 +41,7 @@ class Held:
 
     def index(self, atom: IntArray, rank: IntArray) -> IntArray:
         """The numbers of items."""
-        base = self.tag << (RANK_BITS + ATOM_BITS)
+        base = self.tag << TAG_BITS
         return np.asarray(base + (atom.astype(np.int64) << RANK_BITS) + rank)
 
     def run(self, atom: int) -> tuple[IntArray, NDArray[np.int64]]:
@@ -77,6 +78,12 @@ class Held:
             self.grow(np.array([one]), int(thresholds(np.array([size]), n)[0]), n)
         return np.asarray(self._start[atom] + rank)
 
+    def row(self, index: int) -> int:
+        """Row of one candidate; the same as `rows`, without arrays."""
+        atom = (index >> RANK_BITS) & ATOMS
+        row = int(self._start[atom]) + (index & RANKS)
+        return row if row < self._start[atom + 1] else int(self.rows(np.array([index]))[0])
+
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about items."""
         rows, atom, atoms = self.rows(index), atoms_of(index), self.sketch.atoms
@@ -93,12 +100,6 @@ class Held:
 def atoms_of(index: IntArray) -> IntArray:
     """The atoms of items."""
     return (np.asarray(index) >> RANK_BITS) & ATOMS
-
-
-def tag_of(index: IntArray) -> int:
-    """The tag of the sketch that items come from."""
-    given = np.asarray(index)
-    return int(given[0]) >> (RANK_BITS + ATOM_BITS) if len(given) else 0
 
 
 class CellOf:

@@ -11,9 +11,10 @@ from haystat.engines.cut import make_cut
 from haystat.engines.open import checked_options
 from haystat.engines.passes import Layout
 from haystat.engines.pool import EnginePool, Settings
-from haystat.engines.records import Side, make_lookup
+from haystat.engines.records import make_lookup
 from haystat.engines.source import Source, find_source
-from haystat.engines.unblocked import Unblocked, UnblockedPool, check_unblocked, make_space
+from haystat.engines.tables import Side, Unblocked
+from haystat.engines.unblocked import UnblockedPool, check_unblocked, make_space
 from haystat.errors import HaystatError
 from haystat.pool import checks
 from haystat.progress import progress_bar

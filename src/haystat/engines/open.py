@@ -16,8 +16,7 @@ from haystat.pool.cells import FIRST_CANDIDATES
 if TYPE_CHECKING:
     from haystat.engines.cross import CrossPool
     from haystat.engines.pool import EnginePool
-    from haystat.engines.records import Side
-    from haystat.engines.unblocked import Unblocked
+    from haystat.engines.tables import Side, Unblocked
 
 SKETCH = ".sketch"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from haystat.engines.checks import Summary
 from haystat.engines.cut import Cut
 from haystat.engines.grid import threshold_grid
-from haystat.engines.held import CellOf, Held, MergedOrder, tag_of
+from haystat.engines.held import TAG_BITS, CellOf, Held, MergedOrder
 from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.passes import Layout, read_groups
 from haystat.engines.records import Lookup
@@ -76,6 +76,7 @@ class EnginePool:
         self.settings = settings
         self.lookup = lookup
         self._all: dict[Bins, Held] = {}
+        self._by_tag: dict[int, Held] = {}
         first = sketch or self._sketched(layout)
         self._all[()] = self._held((), layout, first)
         self.size = int(first.atoms.size.sum())
@@ -152,8 +153,8 @@ class EnginePool:
 
     def id_of(self, index: int) -> Any:
         """The user's id of an item."""
-        held = self._of(np.array([index]))
-        return plain_id(held.sketch.items.id[held.rows(np.array([index]))[0]])
+        held = self._by_tag[index >> TAG_BITS]
+        return plain_id(held.sketch.items.id[held.row(index)])
 
     def index_of(self, item: Any) -> int:
         """The item with this id, provided that it is among the candidates."""
@@ -259,11 +260,12 @@ class EnginePool:
 
         # The tag must be the same in every process, so that a saved log can be folded again.
         tag = 0 if not bins else zlib.crc32(repr(bins).encode()) % 255 + 1
-        return Held(layout, sketch, tag, fetch)
+        held = Held(layout, sketch, tag, fetch)
+        self._by_tag[tag] = held
+        return held
 
     def _of(self, index: IntArray) -> Held:
-        tag = tag_of(index)
-        return next((held for held in self._all.values() if held.tag == tag), self.held)
+        return self._by_tag[int(index[0]) >> TAG_BITS if len(index) else 0]
 
     def _numbers(self, held: Held) -> dict[Any, int]:
         """The numbers of all candidates by id."""

@@ -13,22 +13,10 @@ from numpy.typing import NDArray
 
 from haystat.engines.columns import ID, Columns
 from haystat.engines.source import Source, find_source
+from haystat.engines.tables import Side
 from haystat.errors import BadOption, PoolChanged, PoolError
 
 Rows = dict[str, list[Any]]
-
-
-@dataclass(frozen=True)
-class Side:
-    """A table with more about the records of a pair: `show` columns, found by its `key`.
-
-    source: as hs.open_pool takes it.
-    """
-
-    source: Any
-    show: Sequence[str]
-    key: str = "id"
-    table: str | None = None
 
 
 @dataclass(frozen=True)

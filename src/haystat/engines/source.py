@@ -165,9 +165,11 @@ def _connect(engine: Any) -> Any:
     """An Ibis backend: DuckDB in this process unless Spark is asked for."""
     if engine is None or engine == "duckdb":
         needed("duckdb", "a pool too big for memory")
-        return needed("ibis", "a pool too big for memory").duckdb.connect(
+        connection = needed("ibis", "a pool too big for memory").duckdb.connect(
             memory_limit=MEMORY, preserve_insertion_order="false"
         )
+        connection.con.execute("SET enable_progress_bar = false").fetchall()
+        return connection
     if engine == "spark":
         return spark.connect(spark.session())
     if isinstance(engine, str) and engine.startswith(("spark://", "local", "yarn", "k8s://")):

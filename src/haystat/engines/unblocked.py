@@ -22,26 +22,10 @@ from haystat.engines.pool import EnginePool
 from haystat.engines.records import blocked_among
 from haystat.engines.sketch import Sketch, merged, take
 from haystat.engines.source import Source, find_source
+from haystat.engines.tables import Unblocked
 from haystat.errors import BadOption, PoolError
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.order import HALF, MULTIPLIERS, PRIME, round_keys
-
-MISSED = 0.1  # matches that blocking is expected to miss, for each that it produced
-
-
-@dataclass(frozen=True)
-class Unblocked:
-    """The tables whose pairs were blocked: ids, or a source and its `key` column.
-
-    right: None if the pairs are of one table, each pair once and no record with itself.
-    missed: how many matches blocking is expected to have missed, for each among the blocked; it
-    shapes the first draws, and no estimate depends on it.
-    """
-
-    left: Any
-    right: Any = None
-    key: str = "id"
-    missed: float = MISSED
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""A cross product of 100,000 x 10,000 rows, scored in a stream: what the sketch adds to scoring.
+
+    python bench/scale_cross.py [--left 100000 --right 10000]
+
+The scoring function is timed inside the run, so that a busy machine slows both parts alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import haystat as hs
+
+DIMENSIONS = 32  # of the embedding of a name
+
+
+def make_records(n: int, seed: int) -> dict[str, Any]:
+    """Names as unit vectors, years of birth, and places."""
+    rng = np.random.default_rng(seed)
+    name = rng.normal(size=(n, DIMENSIONS)).astype(np.float32)
+    name /= np.linalg.norm(name, axis=1, keepdims=True)
+    return {
+        "name": name,
+        "year": rng.normal(1960, 20, n).astype(np.float32),
+        "place": rng.integers(0, 500, n).astype(np.int32),
+    }
+
+
+class Records:
+    """Columns that can be cut like a table."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.of = columns
+
+    def __len__(self) -> int:
+        return len(self.of["year"])
+
+    def __getitem__(self, rows: slice) -> Records:
+        return Records({name: values[rows] for name, values in self.of.items()})
+
+
+def score(left: Records, right: Records) -> np.ndarray:
+    """A logistic matcher over three comparisons: names, years, places."""
+    logit = 12 * (left.of["name"] @ right.of["name"].T)
+    logit -= 0.3 * np.abs(left.of["year"][:, None] - right.of["year"])
+    logit += 4 * (left.of["place"][:, None] == right.of["place"])
+    logit -= 8
+    return 1 / (1 + np.exp(-logit))
+
+
+def main() -> None:
+    """Measure, print, and save as JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--left", default=100_000, type=int)
+    parser.add_argument("--right", default=10_000, type=int)
+    given = parser.parse_args()
+    left, right = (Records(make_records(n, i)) for i, n in enumerate((given.left, given.right)))
+    spent = [0.0]
+
+    def timed(one: Records, other: Records) -> np.ndarray:
+        start = time.perf_counter()
+        scores = score(one, other)
+        spent[0] += time.perf_counter() - start
+        return scores
+
+    hs.cross_pool(left[:20], right, score)  # compile, or load what was compiled
+    start = time.perf_counter()
+    pool = hs.cross_pool(left, right, timed)
+    whole = time.perf_counter() - start
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+    figures = {
+        "pairs": pool.size,
+        "seconds": whole,
+        "scoring seconds": spent[0],
+        "sketch over scoring": (whole - spent[0]) / spent[0],
+        "scoring ns a pair": 1e9 * spent[0] / pool.size,
+        "sketch ns a pair": 1e9 * (whole - spent[0]) / pool.size,
+        "peak GB": peak / 1e9,
+        "candidates": len(pool.held.sketch.items),
+    }
+    print(json.dumps(figures, indent=2))
+    (Path(__file__).parent / "results" / "scale_cross.json").write_text(
+        json.dumps(figures, indent=2) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Tables beside a pool: more about its records, and those whose pairs were blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MISSED = 0.1  # matches that blocking is expected to miss, for each that it produced
+
+
+@dataclass(frozen=True)
+class Side:
+    """A table with more about the records of a pair: `show` columns, found by its `key`.
+
+    source: as hs.open_pool takes it.
+    """
+
+    source: Any
+    show: Sequence[str]
+    key: str = "id"
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class Unblocked:
+    """The tables whose pairs were blocked: ids, or a source and its `key` column.
+
+    right: None if the pairs are of one table, each pair once and no record with itself.
+    missed: how many matches blocking is expected to have missed, for each among the blocked; it
+    shapes the first draws, and no estimate depends on it.
+    """
+
+    left: Any
+    right: Any = None
+    key: str = "id"
+    missed: float = MISSED
