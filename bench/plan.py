@@ -1,6 +1,7 @@
 """Planned against measured numbers of labels, on the pools of the paper.
 
 python bench/plan.py FOLDER [REPEATS] [NAME …]     FOLDER holds the seven pools
+python bench/plan.py fresh [REPEATS] [NAME …]      pools made here, that no constant was set on
 """
 
 from __future__ import annotations
@@ -12,6 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 import haystat as hs
 from haystat import designs, measures
@@ -45,6 +51,35 @@ def pools(folder: Path) -> Iterator[tuple[str, hs.Pool, np.ndarray]]:
             if 2 * (predicted @ label) / (predicted.sum() + label.sum()) > LEAST_F1:
                 pool = hs.Pool(frame[f"score_{system}"].to_numpy(), predicted)
                 yield f"{name} {system}", pool, label
+
+
+def fresh() -> Iterator[tuple[str, hs.Pool, np.ndarray]]:
+    """Generated classes, four kinds of classifiers that saw other items of them."""
+    kinds = {
+        "logistic": LogisticRegression(max_iter=1000),
+        "bayes": GaussianNB(),
+        "forest": RandomForestClassifier(100, random_state=0),
+        "svm": LinearSVC(),
+    }
+    for share, separation in ((0.01, 1.5), (0.1, 0.7)):
+        features, label = make_classification(
+            60_000,
+            n_features=15,
+            n_informative=6,
+            weights=[1 - share],
+            class_sep=separation,
+            flip_y=0.002,
+            random_state=1,
+        )
+        seen, rest = slice(0, 20_000), slice(20_000, None)
+        for name, kind in kinds.items():
+            kind.fit(features[seen], label[seen])
+            if hasattr(kind, "predict_proba"):
+                scores = kind.predict_proba(features[rest])[:, 1]
+            else:
+                scores = kind.decision_function(features[rest])
+            pool = hs.Pool(scores, kind.predict(features[rest]))
+            yield f"{name}, {share:.0%} positive", pool, label[rest]
 
 
 def reached(run: Rehearsal) -> np.ndarray:
@@ -102,13 +137,13 @@ def agree(plan: float, measure: float) -> bool:
     return bool(np.isinf(low) or high <= 2 * low)
 
 
-def main(folder: Path, repeats: int, names: list[str]) -> None:
+def main(source: str, repeats: int, names: list[str]) -> None:
     right: dict[str, list[bool]] = {name: [] for name in INTERVALS}
     strict: dict[str, list[bool]] = {name: [] for name in INTERVALS}
     beyond = dict.fromkeys(INTERVALS, 0)
     heads = " | ".join(f"{name} {width}" for name in INTERVALS for width in WIDTHS)
     print(f"| pool | {heads} |\n|---" + "|---" * len(WIDTHS) * len(INTERVALS) + "|")
-    for name, pool, label in pools(folder):
+    for name, pool, label in fresh() if source == "fresh" else pools(Path(source)):
         if names and name not in names:
             continue
         plan, truth = planned(pool), measured(pool, label, repeats)
@@ -134,4 +169,4 @@ def _text(n: float) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20, sys.argv[3:])
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20, sys.argv[3:])

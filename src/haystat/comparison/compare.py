@@ -9,6 +9,7 @@ import numpy as np
 
 from haystat import measures
 from haystat.comparison.duels import BETTER, INTERVALS, Decided, Duel, check_choice, duels, n_rivals
+from haystat.designs.base import Design
 from haystat.errors import BadOption
 from haystat.estimation.result import Estimate, checked_level
 from haystat.evaluation import Evaluation, Oracle, RandomState
@@ -107,7 +108,7 @@ def compare(
     oracle: Oracle | None = None,
     budget: int = 1000,
     batch_size: int = 50,
-    design: str = "assisted",
+    design: str | Design | None = None,
     random_state: RandomState = None,
     **options: Any,
 ) -> Comparison:
@@ -148,7 +149,9 @@ def compare(
             "a pool has no labels yet; give `oracle`, a function of a list of items, or an "
             "hs.Evaluation(pool, hs.measures.Differences(…)) that was told some"
         )
-    evaluation = Evaluation(source, wanted, design, random_state=random_state, **options)
+    if design is not None:
+        options["design"] = design
+    evaluation = Evaluation(source, wanted, random_state=random_state, **options)
     rule = Decided(side, interval)
     most = min(budget, evaluation.pool.size)
     evaluation.run(oracle, most, batch_size, until=lambda found: rule(found.at(level)))
