@@ -116,7 +116,9 @@ def error_terms(
     """
     corrected = sample.inclusion[:, None] * weights
     square = np.maximum(1 - 2 * corrected + corrected * weights, 0.0)
-    cube = sample.inclusion[:, None] * ((weights - 1) ** 3 + 1) - 1
+    missed = 1 - sample.inclusion[:, None]
+    cube = sample.inclusion[:, None] * (weights - 1) ** 3 - missed
+    bulge = sample.inclusion[:, None] * (weights - 1) ** 4 + missed
     mean = np.einsum("bc,bcm->bm", sample.share[blocks.cell], influence)
     deviation = influence - mean[:, None]
     number = blocks.size[:, None] * sample.share[blocks.cell]
@@ -127,8 +129,7 @@ def error_terms(
     model = np.einsum("b,pbc,bcm->pm", left, sample.error[:, blocks.cell], influence)
     second = np.einsum("nm,nm->m", chance, chance)
     third = np.einsum("bc,bcm->m", number * cube[blocks.cell], deviation**3)
-    drawn = number * (sample.inclusion[:, None] * weights**4)[blocks.cell]
-    fourth = np.einsum("bc,bcm->m", drawn, deviation**4)
+    fourth = np.einsum("bc,bcm->m", number * bulge[blocks.cell], deviation**4)
     return np.vstack([chance, model]), Shape.of(second, third, fourth)
 
 
