@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -170,19 +171,29 @@ def cross_pool(
 def _fill(
     reservoir: Reservoir, bins: Bins, cross: Cross, seed: int, threshold: float, progress: bool
 ) -> None:
-    n_left, n_right = cross.shape
-    with progress_bar("pairs", n_left * n_right, shown=progress) as advance:
-        for first, scores in cross.chunks():
-            n_bad = absorb(reservoir, bins, scores, first, seed, threshold)
-            if n_bad:
-                row = int(np.flatnonzero(~(np.abs(scores) <= checks.LARGEST))[0])
-                pair = divmod(first + row, n_right)
-                raise BadScore(
-                    f"{n_bad} scores are NaN, infinite or beyond {checks.LARGEST:g}, such as "
-                    f"{scores[row]} of row {pair[0]} with row {pair[1]}; score() must give finite "
-                    "numbers"
-                )
-            advance(len(scores))
+    """Take in all chunks: one is sketched while the next is scored."""
+
+    def take_in(first: int, scores: FloatArray) -> int:
+        n_bad = absorb(reservoir, bins, scores, first, seed, threshold)
+        if n_bad:
+            row = int(np.flatnonzero(~(np.abs(scores) <= checks.LARGEST))[0])
+            pair = divmod(first + row, cross.shape[1])
+            raise BadScore(
+                f"{n_bad} scores are NaN, infinite or beyond {checks.LARGEST:g}, such as "
+                f"{scores[row]} of row {pair[0]} with row {pair[1]}; score() must give finite "
+                "numbers"
+            )
+        return len(scores)
+
+    size = cross.shape[0] * cross.shape[1]
+    with ThreadPoolExecutor(1) as worker, progress_bar("pairs", size, shown=progress) as advance:
+        before = None
+        for chunk in cross.chunks():
+            if before is not None:
+                advance(before.result())
+            before = worker.submit(take_in, *chunk)
+        if before is not None:
+            advance(before.result())
 
 
 def _groups(reservoir: Reservoir, is_probability: bool) -> Groups:

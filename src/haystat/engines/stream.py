@@ -16,36 +16,40 @@ from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.order import HALF, MULTIPLIERS, round_keys
 
 ROOM = 4  # items a bin has room for, for each that is wanted
-SHIFT = 44  # sign, exponent and the first 8 binary digits of a double are its box
-N_BOXES = 1 << (64 - SHIFT)
+SHIFT = 40  # sign, exponent and the first 12 binary digits of a double are its box
 LARGEST = 1e300
-BLOCK = 1 << 12  # items whose u is held at a time
+BLOCK = 1 << 11  # items whose u is held at a time
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Ascending edges on the raw score, and below (N_BOXES + 1,): those in lower boxes.
+    """Ascending edges on the raw score, and below (B + 1,): those in boxes before first + b.
 
-    Boxes are ordered like the doubles in them and a 256th of their size wide, so that there is
-    seldom more than one edge to compare with.
+    Boxes are ordered like the doubles in them and a 4096th of their size wide, so that hardly any
+    has an edge in it, and most scores are located by a look at the table.
     """
 
     edges: FloatArray
+    first: int
     below: NDArray[np.int32]
 
 
 def make_bins(edges: FloatArray) -> Bins:
     """The bins between edges; infinite edges are beyond every score."""
-    finite = np.minimum(edges, np.finfo(np.float64).max)
+    finite = edges[edges <= LARGEST]
+    if len(finite) == 0:
+        return Bins(finite, 0, np.zeros(2, dtype=np.int32))
     boxes = box_of(finite)
-    return Bins(finite, np.searchsorted(boxes, np.arange(N_BOXES + 1)).astype(np.int32))
+    first, last = int(boxes[0]) - 1, int(boxes[-1]) + 1
+    below = np.searchsorted(boxes, np.arange(first, last + 2)).astype(np.int32)
+    return Bins(finite, first, below)
 
 
 def box_of(values: FloatArray) -> IntArray:
     """The box of each double, (n,)."""
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
     ordered = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
-    return np.asarray((ordered >> SHIFT) + N_BOXES // 2)
+    return np.asarray(ordered >> SHIFT)
 
 
 @dataclass
@@ -53,7 +57,7 @@ class Reservoir:
     """For each group (a bin, below or above the threshold) the items with the smallest u so far.
 
     u, key and score (G, R) have room for R items, n_kept (G,) are there; all items with u up to
-    limit (G,) were kept. count (G,) and total (G,), of the scores, are of all items.
+    limit (G,) were kept. totals (G, 2), number and sum of the scores, are of all items.
     """
 
     u: NDArray[np.int64]
@@ -61,9 +65,18 @@ class Reservoir:
     score: FloatArray
     n_kept: IntArray
     limit: NDArray[np.int64]
-    count: IntArray
-    total: FloatArray
+    totals: FloatArray
     extremes: FloatArray
+
+    @property
+    def count(self) -> IntArray:
+        """Items of each group, (G,)."""
+        return self.totals[:, 0].astype(np.int64)
+
+    @property
+    def total(self) -> FloatArray:
+        """Sum of the scores of each group, (G,)."""
+        return self.totals[:, 1]
 
     @classmethod
     def empty(cls, n_groups: int, n_wanted: int) -> Reservoir:
@@ -75,8 +88,7 @@ class Reservoir:
             np.empty(room),
             np.zeros(n_groups, dtype=np.int64),
             np.full(n_groups, np.iinfo(np.int64).max),
-            np.zeros(n_groups, dtype=np.int64),
-            np.zeros(n_groups),
+            np.zeros((n_groups, 2)),
             np.array([np.inf, -np.inf]),
         )
 
@@ -101,14 +113,14 @@ def absorb(
             np.array(MULTIPLIERS, dtype=np.uint64),
             float(threshold),
             bins.edges,
+            np.int64(bins.first),
             bins.below,
             reservoir.u,
             reservoir.key,
             reservoir.score,
             reservoir.n_kept,
             reservoir.limit,
-            reservoir.count,
-            reservoir.total,
+            reservoir.totals,
             reservoir.extremes,
         )
     )
@@ -140,6 +152,26 @@ def _halve(u, key, score, n_wanted):  # type: ignore[no-untyped-def]  # pragma: 
 
 
 @numba.njit(cache=True, nogil=True)
+def _group(scores, threshold, edges, first, below, out):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Group of each score; -1 of one that is not finite."""
+    bits, last = scores.view(np.int64), len(below) - 2
+    for i in range(len(scores)):
+        score = scores[i]
+        ordered = bits[i] if bits[i] >= 0 else bits[i] ^ np.int64(2**63 - 1)
+        box = min(max((ordered >> SHIFT) - first, 0), last)
+        box = np.uint64(box)
+        low, high = below[box], below[box + np.uint64(1)]
+        while low < high:  # edges at or below the score
+            middle = (low + high) // 2
+            if edges[middle] <= score:
+                low = middle + 1
+            else:
+                high = middle
+        group = 2 * low + (1 if score >= threshold else 0)
+        out[i] = group if -LARGEST <= score <= LARGEST else -1
+
+
+@numba.njit(cache=True, nogil=True)
 def _absorb(  # type: ignore[no-untyped-def]  # pragma: no cover
     scores,
     first_key,
@@ -147,52 +179,40 @@ def _absorb(  # type: ignore[no-untyped-def]  # pragma: no cover
     multipliers,
     threshold,
     edges,
+    first,
     below,
     kept_u,
     kept_key,
     kept_score,
     n_kept,
     limit,
-    count,
-    total,
+    totals,
     extremes,
 ):
     n_bad, room = 0, kept_u.shape[1]
-    u = np.empty(BLOCK, np.int64)
-    bits = scores.view(np.int64)
-    smallest, largest = extremes[0], extremes[1]
+    n_wanted = room // ROOM
+    u, groups = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int32)
     for start in range(0, len(scores), BLOCK):
-        stop = min(start + BLOCK, len(scores))
-        _numbers(first_key + start, stop - start, keys, multipliers, u)
-        for i in range(start, stop):
-            score = scores[i]
-            if not (-LARGEST <= score <= LARGEST):
+        block = scores[start : start + BLOCK]
+        _numbers(first_key + start, len(block), keys, multipliers, u)
+        _group(block, threshold, edges, first, below, groups)
+        extremes[0], extremes[1] = min(extremes[0], block.min()), max(extremes[1], block.max())
+        for i in range(len(block)):
+            if groups[i] < 0:
                 n_bad += 1
                 continue
-            ordered = bits[i] if bits[i] >= 0 else bits[i] ^ np.int64(2**63 - 1)
-            box = (ordered >> SHIFT) + N_BOXES // 2
-            low, high = below[box], below[box + 1]
-            while low < high:  # edges at or below the score
-                middle = (low + high) // 2
-                if edges[middle] <= score:
-                    low = middle + 1
-                else:
-                    high = middle
-            group = 2 * low + (1 if score >= threshold else 0)
-            count[group] += 1
-            total[group] += score
-            smallest, largest = min(smallest, score), max(largest, score)
-            if u[i - start] <= limit[group]:
+            group = np.uint64(groups[i])  # an index that cannot be negative needs no check
+            totals[group, 0] += 1.0
+            totals[group, 1] += block[i]
+            if u[i] <= limit[group]:
                 place = n_kept[group]
-                kept_u[group, place] = u[i - start]
-                kept_key[group, place] = first_key + i
-                kept_score[group, place] = score
+                kept_u[group, place] = u[i]
+                kept_key[group, place] = first_key + start + i
+                kept_score[group, place] = block[i]
                 n_kept[group] = place + 1
                 if place + 1 == room:
-                    n_wanted = room // ROOM
                     limit[group] = _halve(
                         kept_u[group], kept_key[group], kept_score[group], n_wanted
                     )
                     n_kept[group] = n_wanted
-    extremes[0], extremes[1] = smallest, largest
     return n_bad
