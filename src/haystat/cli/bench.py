@@ -35,7 +35,9 @@ def bench(
         [], help="Column with hard predictions; one for each --score."
     ),
     measure: str = typer.Option("f1", help="What to estimate; of every system if several."),
-    designs: str = typer.Option("adaptive,passive", help="Designs to compare, with commas."),
+    designs: str | None = typer.Option(
+        None, help="Designs to compare, with commas; else the default, adaptive and passive."
+    ),
     budgets: str = typer.Option("500,1000,2000", help="Numbers of labels, with commas."),
     repeats: int = typer.Option(100, help="Evaluations of each design."),
     jobs: int = typer.Option(1, help="Processes to use."),
@@ -64,7 +66,7 @@ def bench(
 ) -> None:
     """Compare designs on a pool with known labels: error, coverage and cost at each budget.
 
-    Example: haystat bench pool.parquet --label y --score s --designs adaptive,passive
+    Example: haystat bench pool.parquet --label y --score s --designs assisted,passive
     """
     console = _console(as_json)
     if show_list:
@@ -201,7 +203,9 @@ def _show_list(as_json: str | None) -> None:
         typer.echo(f"{kind}: {' '.join(names)}")
 
 
-def _checked_designs(text: str) -> list[str]:
+def _checked_designs(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
     names = [name for name in text.split(",") if name.strip()]
     for name in names:
         all_designs.resolve(name.strip())

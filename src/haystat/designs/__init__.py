@@ -32,6 +32,13 @@ def default_name(*, numeric: bool, oracle: str) -> str:
     return "adaptive" if numeric or oracle != "deterministic" else "assisted"
 
 
+def default_names(*, numeric: bool, oracle: str) -> tuple[str, ...]:
+    """Designs to compare when none are named: the default, the paper's, and the simplest."""
+    return tuple(
+        dict.fromkeys([default_name(numeric=numeric, oracle=oracle), "adaptive", "passive"])
+    )
+
+
 def resolve(design: str | Design, **options: Any) -> Design:
     """A design from its name and options, or the design itself."""
     if isinstance(design, Design):
@@ -65,5 +72,6 @@ __all__ = [
     "Sheet",
     "Stratified",
     "default_name",
+    "default_names",
     "resolve",
 ]

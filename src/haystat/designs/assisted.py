@@ -99,15 +99,15 @@ class Assisted(Design):
     ) -> Choice:
         sizes, cell_size = self.sizes(problem, state), problem.cells.size
         cell, threshold = take(sizes, cell_size, cell_size - sheet.unasked, n, state.key)
-        inclusion = np.ones_like(sizes)
-        if np.isfinite(threshold):
-            before = 0.0 if sheet.inclusion is None else sheet.inclusion
-            inclusion = np.maximum(before, np.minimum(1.0, sizes * threshold))
+        before = np.zeros_like(sizes) if sheet.inclusion is None else sheet.inclusion
+        now = np.minimum(1.0, sizes * threshold) if np.isfinite(threshold) else sizes > 0
+        inclusion = np.maximum(before, now)
         choice = once_each(cell, sheet)
         return replace(choice, new_weight=1 / inclusion[cell], inclusion=inclusion)
 
     def covers(self, problem: Problem) -> NDArray[np.bool_]:
-        return np.ones((len(problem.cells), problem.n_classes), dtype=bool)
+        reach = problem.losses.support.any(axis=1, keepdims=True)
+        return np.broadcast_to(reach, problem.losses.support.shape)
 
     def sizes(self, problem: Problem, state: AssistedState) -> FloatArray:
         """How much an item of each cell attracts labels, (K,); they add up to 1 over the pool.
@@ -123,7 +123,8 @@ class Assisted(Design):
         weights = problem.measure.component_weights()
         spread = np.sqrt(label_variance(share, seen, influence, weights))
         total = float(spread @ size)
-        even = np.full(len(size), 1 / problem.size)
+        reach = problem.losses.support.any(axis=1)
+        even: FloatArray = reach / max(float(size[reach].sum()), 1.0)
         if not total > 0:
             return even
         low, high = self.uniform

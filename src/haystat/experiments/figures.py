@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: design -> name in figures, colour, marker, line
 LOOKS = {
+    "assisted": ("Assisted", "#000000", "P", "-"),
     "adaptive": ("Adaptive, depth 8", "#0072B2", "o", "-"),
     "adaptive_flat": ("Adaptive, depth 1", "#56B4E9", "s", "--"),
     "oasis": ("OASIS", "#009E73", "^", "-."),
@@ -25,8 +26,8 @@ LOOKS = {
     "stratified": ("Stratified", "#CC79A7", "v", "--"),
     "passive": ("Passive", "#D55E00", "X", ":"),
 }
-SPARE_COLOURS = ("#000000", "#7F7F7F", "#F0E442", "#999933", "#332288", "#882255")
-SPARE_MARKERS = ("P", "<", ">", "h", "*", "p")
+SPARE_COLOURS = ("#7F7F7F", "#F0E442", "#999933", "#332288", "#882255")
+SPARE_MARKERS = ("<", ">", "h", "*", "p")
 
 
 def look(design: str, names: Sequence[str]) -> tuple[str, str, str, str]:

@@ -58,7 +58,7 @@ def simulate(
     pool: Pool,
     labels: ArrayLike,
     measure: str | Measure | Sequence[str | Measure] = "f1",
-    designs: Sequence[str | Design] = ("assisted", "adaptive", "passive"),
+    designs: Sequence[str | Design] | None = None,
     budgets: Sequence[int] = (500, 1000, 2000),
     repeats: int = 100,
     random_state: RandomState = 0,
@@ -73,6 +73,8 @@ def simulate(
     """Evaluate the pool `repeats` times with each design, and compare with the truth.
 
     labels: the true label of every item, in terms of the pool's classes, or as a number.
+    designs: names or objects; by default the one that Evaluation would take, "adaptive" and
+        "passive".
     oracle: "stochastic" draws an answer whenever it is asked; labels are then the chances of the
         answers, (M, C), or those of the second of two classes, (M,).
     random_state: one seed for all; every repeat has its own streams, so that the numbers (but
@@ -108,7 +110,7 @@ def plan(
     pool: Pool,
     labels: ArrayLike,
     measure: str | Measure | Sequence[str | Measure],
-    design_names: Sequence[str | Design],
+    design_names: Sequence[str | Design] | None,
     budgets: Sequence[int],
     random_state: RandomState = 0,
     *,
@@ -116,6 +118,9 @@ def plan(
     **options: Any,
 ) -> list[Experiment]:
     """The experiment of each design; the arguments are checked here. Options: of Experiment."""
+    if design_names is None:
+        numeric = pool.schema.numeric
+        design_names = designs.default_names(numeric=numeric, oracle=oracle)
     chosen = _named_designs(design_names)
     bound = measures.resolve(measure).bind(pool.schema)
     if oracle not in LEDGERS:
