@@ -271,6 +271,9 @@ def test_screen_readers_find_names_for_everything(served, open_page):
         page = open_page(f"{address}/{path}")
         nameless = page.evaluate(NAMELESS)
         assert nameless == []
+        if path == "label":
+            wait_for_question(page)
+            assert page.text_content("#heard").startswith("1 of 10. name: ")
         assert page.evaluate("document.documentElement.lang") == "en"
         assert page.evaluate("document.querySelectorAll('main').length") == 1
 

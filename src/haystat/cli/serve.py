@@ -19,7 +19,7 @@ DEMO_NAME = "people"
 def serve(
     study: Path = typer.Argument(Path("."), help="A study file, or a folder of studies."),
     host: str = typer.Option("127.0.0.1", help="Address to listen at."),
-    port: int = typer.Option(8321, help="Port to listen at; 0 takes any."),
+    port: int | None = typer.Option(None, help="Port to listen at; by default 8321, or any."),
     token: str | None = typer.Option(
         None, envvar="HAYSTAT_TOKEN", help="Secret that people need; auto makes one."
     ),
@@ -43,6 +43,7 @@ def serve(
         raise BadOption(f"serve needs {error.name}: pip install 'haystat[web]'") from None
     secret, link_token = _secret(token, password)
     checked_address(host, secret)
+    waiting = listen(host, port)
     path, folder = study_and_folder(_demo_study() if demo else study)
     settings = Settings(
         folder=folder.absolute(),
@@ -53,7 +54,7 @@ def serve(
         upload_limit=upload_limit * MEGABYTE,
         **({} if is_loopback(host) else {"hosts": ()}),
     )
-    serve(settings, listen(host, port), link_token, typer.echo, open_browser)
+    serve(settings, waiting, link_token, typer.echo, open_browser)
 
 
 def _secret(token: str | None, password: bool) -> tuple[str | None, str | None]:

@@ -18,21 +18,22 @@ from haystat.web.settings import Settings
 from haystat.web.shelf import Shelf
 
 Say = Callable[[str], None]
+PORT = 8321
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that waits for browsers; port 0 takes any that is free."""
+def listen(host: str, port: int | None) -> socket.socket:
+    """A socket that waits for browsers; without a port the usual one, or any if that is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((host.strip("[]"), port))
-    except OSError as error:
-        found.close()
-        raise BadOption(
-            f"{host}:{port} cannot be used ({error.strerror}); try another with --port"
-        ) from None
-    return found
+    for wanted in (PORT, 0) if port is None else (port,):
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((host.strip("[]"), wanted))
+            return found
+        except (OSError, OverflowError) as error:
+            found.close()
+            reason = error.strerror if isinstance(error, OSError) else "no such port"
+    raise BadOption(f"{host}:{port or PORT} cannot be used ({reason}); try another with --port")
 
 
 def address(host: str, port: int) -> str:

@@ -78,7 +78,9 @@ class Shelf:
         """All studies of the folder, those of the newest files first."""
         found = [p for p in self.settings.folder.glob(f"*{ENDING}") if _is_ours(self, p)]
         found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        return [path.name.removesuffix(ENDING) for path in found]
+        names = [path.name.removesuffix(ENDING) for path in found]
+        main = self.settings.main
+        return names if main is None or main in names else [main, *names]
 
     def path_of(self, name: str) -> Path:
         """Where the study of that name lies or will lie: in the folder, nowhere else."""

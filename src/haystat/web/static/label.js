@@ -1,7 +1,7 @@
 // The page where people answer: one key a label, the next question already here.
 
 import { $, Away, Refused, at, boot, chart, count, goalText, listen, post, settling, several, showEstimate, wait } from "./common.js";
-import { showRecord } from "./record.js";
+import { showRecord, spoken } from "./record.js";
 
 const BATCH = 10; // questions of one stage; the design learns between stages
 const RENEW = 100_000; // the server keeps a question for us for 5 minutes
@@ -45,6 +45,7 @@ function show() {
     const place = Math.min(batch.done + 1, batch.size);
     $("place").textContent = `${place} of ${batch.size}`;
     $("record").setAttribute("aria-label", `Question ${place} of ${batch.size}. ${boot.prompt}`);
+    $("heard").textContent = `${place} of ${batch.size}. ${spoken(question)}`;
   }
 }
 

@@ -85,3 +85,10 @@ export function showRecord(box, question, images) {
   box.replaceChildren(...parts);
   box.scrollTop = 0;
 }
+
+/** The same for those who listen. */
+export function spoken(question) {
+  const [pairs, single] = paired(question.record), said = (name) => spelt(question.record[name]) || "missing";
+  const texts = pairs.map(([stem, left, right]) => (said(left) === said(right) ? `${titled(stem)}: both ${said(left)}` : `${titled(stem)}: ${said(left)}, against ${said(right)}`));
+  return [...texts, ...single.map((name) => `${titled(name)}: ${said(name)}`)].join(". ").slice(0, 1500);
+}
