@@ -24,7 +24,7 @@ STOREYS = (
     ("designs",),
     ("estimation",),
     ("stopping",),
-    ("log", "ledger", "reuse", "assistance", "questions", "annotators"),
+    ("log", "ledger", "reuse", "assistance", "tail", "questions", "annotators"),
     ("evaluation",),
     ("study",),
     ("planning", "comparison"),

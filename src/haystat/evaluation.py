@@ -29,6 +29,7 @@ from haystat.pool.memory import Pool
 from haystat.progress import progress_bar
 from haystat.questions import Query, Questions
 from haystat.reuse import SameItems, check_candidates, check_reuse, same_items
+from haystat.tail import label_counts, tail_report
 
 RandomState = int | np.random.Generator | None
 Oracle = Callable[[list[Any]], Iterable[Any]]
@@ -220,6 +221,19 @@ class Evaluation:
             for question, votes in self._panel.votes.items()
             for who, label in votes.items()
         )
+
+    def tail(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """The pool along its score: items, labels, positives, and how many more may hide.
+
+        One record for each region, from the lowest scores to the highest. What may hide is bounded
+        by the labels of the region alone, one-sided at `level`.
+        """
+        if not isinstance(self._ledger, Ledger) or self._problem.numeric:
+            raise BadOption("the tail report is for items that have one label each, a class")
+        example = self._problem.cells.example.scores[:, 0]
+        ends = np.stack([example, example], axis=1)
+        counts = label_counts(self._ledger)
+        return tail_report(self._problem, counts, ends, self.pool.classes, checked_level(level))
 
     @property
     def history(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from haystat.report.tail import most_positives
+from haystat.estimation.hiding import most_positives
 
 
 @pytest.mark.parametrize(

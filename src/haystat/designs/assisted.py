@@ -124,7 +124,7 @@ class Assisted(Design):
         spread = np.sqrt(label_variance(share, seen, influence, weights))
         total = float(spread @ size)
         reach = problem.losses.support.any(axis=1)
-        even: FloatArray = reach / max(float(size[reach].sum()), 1.0)
+        even = np.where(reach, 1.0 / max(float(size[reach].sum()), 1.0), 0.0)
         if not total > 0:
             return even
         low, high = self.uniform
