@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import haystat as hs
+from haystat.engines.cross import CHUNK
 
 DIMENSIONS = 32  # of the embedding of a name
 
@@ -63,7 +64,7 @@ def main() -> None:
     given = parser.parse_args()
     left, right = (Records(make_records(n, i)) for i, n in enumerate((given.left, given.right)))
     hs.cross_pool(left[:20], right, score)  # compile, or load what was compiled
-    step = max(1, (1 << 20) // given.right)
+    step = max(1, CHUNK // given.right)
     alone = [time.perf_counter(), time.process_time()]
     for start in range(0, given.left, step):
         score(left[start : start + step], right)

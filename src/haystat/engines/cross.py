@@ -21,13 +21,13 @@ from haystat.engines.records import Lookup
 from haystat.engines.sketch import Sketch, make_atoms, merged, take
 from haystat.engines.stream import Bins, Reservoir, absorb, make_bins
 from haystat.errors import BadOption, BadScore, EmptyPool
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.measures.outputs import IntArray
 from haystat.pool import checks
 from haystat.pool.cells import FIRST_CANDIDATES
 from haystat.pool.order import permanent_numbers
 from haystat.progress import progress_bar
 
-CHUNK = 1 << 20  # pairs that are scored at a time
+CHUNK = 1 << 18  # pairs that are scored at a time: they stay in the cache
 COLUMNS = Columns(("pair",), ("score",))
 
 #: scores of some rows of the left table with all of the right, (n, m)
@@ -48,14 +48,16 @@ class Cross:
         """Rows of the left and of the right table."""
         return n_rows(self.left), n_rows(self.right)
 
-    def chunks(self) -> Iterator[tuple[int, FloatArray]]:
+    def chunks(self) -> Iterator[tuple[int, NDArray[np.floating[Any]]]]:
         """The first pair of each chunk, and the scores of its pairs."""
         n_left, n_right = self.shape
         step = max(1, self.chunk // n_right)
         for start in range(0, n_left, step):
             stop = min(start + step, n_left)
             given = self.score(rows_of(self.left, start, stop), self.right)
-            scores = checks.checked_numbers("scores", given, BadScore)
+            scores = np.asarray(given)
+            if scores.dtype not in (np.float32, np.float64):
+                scores = checks.checked_numbers("scores", given, BadScore)
             if scores.shape != (stop - start, n_right):
                 raise BadScore(
                     f"score() gave shape {scores.shape} for {stop - start} rows and {n_right}; "
@@ -92,9 +94,10 @@ class CrossPool(EnginePool):
             small = u <= limit[atom[rows]]
             rows = rows[small]
             of_rows = atom[rows].astype(np.int32)
-            found.append(Found(of_rows, u[small], first + rows, scores[rows][:, None]))
-        kept = take(sketch.items, np.flatnonzero(~more[sketch.items.atom]))
-        items = merged(kept, *found)
+            kept = scores[rows].astype(np.float64)[:, None]
+            found.append(Found(of_rows, u[small], first + rows, kept))
+        old = take(sketch.items, np.flatnonzero(~more[sketch.items.atom]))
+        items = merged(old, *found)
         atoms = replace(sketch.atoms, limit=np.where(more, limit, sketch.atoms.limit))
         return replace(sketch, atoms=atoms, items=items)
 
@@ -173,7 +176,7 @@ def _fill(
 ) -> None:
     """Take in all chunks: one is sketched while the next is scored."""
 
-    def take_in(first: int, scores: FloatArray) -> int:
+    def take_in(first: int, scores: NDArray[np.floating[Any]]) -> int:
         n_bad = absorb(reservoir, bins, scores, first, seed, threshold)
         if n_bad:
             row = int(np.flatnonzero(~(np.abs(scores) <= checks.LARGEST))[0])

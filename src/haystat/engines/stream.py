@@ -7,6 +7,7 @@ loop is compiled; `tests/engines/test_cross.py` holds it against the plain form.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -96,7 +97,7 @@ class Reservoir:
 def absorb(
     reservoir: Reservoir,
     bins: Bins,
-    scores: FloatArray,
+    scores: NDArray[np.floating[Any]],
     first_key: int,
     seed: int,
     threshold: float,
@@ -107,7 +108,7 @@ def absorb(
     """
     return int(
         _absorb(
-            np.ascontiguousarray(scores, dtype=np.float64).reshape(-1),
+            np.ascontiguousarray(scores).reshape(-1),
             np.int64(first_key),
             np.array(round_keys(seed), dtype=np.uint64),
             np.array(MULTIPLIERS, dtype=np.uint64),
@@ -191,9 +192,10 @@ def _absorb(  # type: ignore[no-untyped-def]  # pragma: no cover
 ):
     n_bad, room = 0, kept_u.shape[1]
     n_wanted = room // ROOM
-    u, groups = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int32)
+    u, groups, wide = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int32), np.empty(BLOCK)
     for start in range(0, len(scores), BLOCK):
-        block = scores[start : start + BLOCK]
+        block = wide[: min(BLOCK, len(scores) - start)]
+        block[:] = scores[start : start + BLOCK]  # as doubles
         _numbers(first_key + start, len(block), keys, multipliers, u)
         _group(block, threshold, edges, first, below, groups)
         extremes[0], extremes[1] = min(extremes[0], block.min()), max(extremes[1], block.max())
