@@ -7,7 +7,7 @@ import numpy as np
 from haystat.designs.assisted import Assisted, AssistedState, contradicted
 from haystat.designs.base import Problem
 from haystat.estimation.strays import Strays
-from haystat.estimation.weights import Sample
+from haystat.estimation.weights import SMALLEST, Sample
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.response.shares import SplineShares
 
@@ -32,7 +32,8 @@ def sample_of(
     if unlabelled.any():
         n_labelled = state.labelled.sum(axis=1)
         drawn = n_labelled + unlabelled
-        overall = float(np.sum(unlabelled / inclusion) / np.sum(drawn / inclusion))
+        weight = 1 / np.maximum(inclusion, SMALLEST)  # a cell out of reach has no draws
+        overall = float(unlabelled @ weight / (drawn @ weight))
         lost = (unlabelled + overall) / (drawn + 1)  # a cell without draws is like the others
         size = n_labelled + (size - drawn) * (1 - lost)
     return Sample(size, state.labelled, inclusion, share, against, state.shares.error, design.cap)

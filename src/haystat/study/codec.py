@@ -101,7 +101,8 @@ def encode_design(design: Design) -> dict[str, Any]:
     known: Any = designs.DESIGNS.get(design.name)
     if known is not type(design):
         return {"object": design.name}
-    return {"name": design.name, "options": asdict(design)}  # type: ignore[call-overload]
+    options: dict[str, Any] = asdict(design)  # type: ignore[call-overload]
+    return {"name": design.name, "options": {k: _encode_object(v) for k, v in options.items()}}
 
 
 def decode_design(spec: Mapping[str, Any], given: Design | None = None) -> Design:

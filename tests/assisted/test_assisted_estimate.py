@@ -1,0 +1,186 @@
+"""The estimator against a loop over items, its bias and its standard error against repeats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import haystat as hs
+from haystat.assistance import assisted_from, blocks_of
+from haystat.designs.assisted import Assisted
+from haystat.estimation import strays
+from haystat.estimation.assisted import assisted_risk, error_terms
+from haystat.estimation.sample import sample_of
+from haystat.estimation.weights import label_weights
+from haystat.evaluation import estimate_from
+from haystat.ledger import pose
+
+REPEATS = 150
+
+
+def seen(pool, ledger, measure=None):
+    """The sample, blocks and labels that the estimator works on."""
+    measure = ledger.problem.measure if measure is None else measure
+    sample = sample_of(
+        ledger.problem, ledger.design, ledger.state, ledger.inclusion, ledger.unlabelled
+    )
+    item, label = ledger.known()
+    cell = ledger.problem.cells.of_item[item].astype(np.int64)
+    return sample, blocks_of(pool, ledger, measure), (cell, label, pool.outputs(item))
+
+
+def loop_over_items(pool, ledger, measure, sample):
+    """R of the estimator's docstring, one item at a time."""
+    item, label = ledger.known()
+    told = dict(zip(item.tolist(), label.tolist(), strict=True))
+    weights = label_weights(sample)
+    total = np.zeros(measure.n_risk)
+    for i in range(pool.size):
+        cell = ledger.problem.cells.of_item[i]
+        outputs = pool.outputs(np.array([i]))
+        losses = [measure.loss(outputs, np.array([c]))[0] for c in range(len(pool.classes))]
+        expected = sum(p * loss for p, loss in zip(sample.share[cell], losses, strict=True))
+        total += expected
+        if i in told:
+            total += weights[cell, told[i]] * (losses[told[i]] - expected)
+    return total / pool.size
+
+
+def make_two_systems(size=120):
+    rng = np.random.default_rng(1)
+    truth = rng.normal(-1, 1.5, size)
+    scores = {name: truth + rng.normal(0, 0.5, size) for name in ("old", "new")}
+    label = (rng.random(size) < 1 / (1 + np.exp(-truth))).astype(int)
+    return hs.Pool(scores, strata=6), label
+
+
+def make_probabilities(size=150):
+    rng = np.random.default_rng(3)
+    scores = rng.beta(0.5, 2, size)
+    return hs.Pool(scores, strata=6), (rng.random(size) < scores).astype(int)
+
+
+CASES = {
+    "f1": lambda make, three: (*make(150), "f1"),
+    "accuracy": lambda make, three: (*make(150), "accuracy"),
+    "brier": lambda make, three: (*make_probabilities(), "brier"),
+    "two systems": lambda make, three: (*make_two_systems(), hs.measures.F1(system="new")),
+    "three classes": lambda make, three: (*three(150), "accuracy"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_risk_is_that_of_a_loop_over_the_items(case, pool_of, three_classes, ledger_after):
+    pool, label, measure = CASES[case](pool_of, three_classes)
+    ledger = ledger_after(pool, measure, label, [20, 15], 2)
+    sample, blocks, labels = seen(pool, ledger)
+    bound = ledger.problem.measure
+    risk = assisted_risk(sample, blocks, bound, labels, label_weights(sample))
+    np.testing.assert_allclose(risk, loop_over_items(pool, ledger, bound, sample), atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["brier", "recall", "accuracy"])
+def test_the_risk_of_another_measure_is_that_of_a_loop_too(measure, ledger_after):
+    pool, label = make_probabilities()
+    ledger = ledger_after(pool, "f1", label, [20, 15], 2)
+    bound = hs.measures.resolve(measure).bind(pool.schema)
+    sample, blocks, labels = seen(pool, ledger, bound)
+    risk = assisted_risk(sample, blocks, bound, labels, label_weights(sample))
+    np.testing.assert_allclose(risk, loop_over_items(pool, ledger, bound, sample), atol=1e-12)
+
+
+@pytest.mark.parametrize("batches", [[80], [20] * 4])
+def test_without_a_cap_the_estimate_is_unbiased(monkeypatch, pool_of, ledger_after, truth, batches):
+    monkeypatch.setattr(strays, "EXPECTED", 0.0)
+    pool, label = pool_of(600)
+    problem = pose(pool, hs.measures.resolve("accuracy").bind(pool.schema))
+    design, values = Assisted(cap=1e9), []
+    for seed in range(REPEATS):
+        ledger = ledger_after(pool, problem, label, batches, seed, design)
+        values.append(assisted_from(pool, ledger, design, problem.measure, 0.95).value)
+    miss = np.mean(values) - truth("accuracy", pool, label)[0]
+    assert abs(miss) < 4 * np.std(values) / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "f1"])
+def test_the_standard_error_is_the_spread_over_repeats(pool_of, ledger_after, measure):
+    pool, label = pool_of(3000, seed=2, centre=0.0, strata=16)
+    problem = pose(pool, hs.measures.resolve(measure).bind(pool.schema))
+    design, results = Assisted(), []
+    for seed in range(REPEATS):
+        ledger = ledger_after(pool, problem, label, [100, 100, 100], seed, design)
+        estimate = assisted_from(pool, ledger, design, problem.measure, 0.95)
+        results.append((estimate.value, estimate.std_error))
+    values, errors = np.array(results).T
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(values.std(), rel=0.15)
+
+
+def test_error_terms_by_hand(pool_of, ledger_after):
+    """Accuracy, so that a label moves the estimate by 1 / M: every cell on its own."""
+    pool, label = pool_of(150)
+    evenly = Assisted(uniform=(1.0, 1.0))
+    ledger = ledger_after(pool, "accuracy", label, [60, 20], 2, evenly)
+    sample, blocks, _ = seen(pool, ledger)
+    weights = label_weights(sample)
+    influence = blocks.influence(np.zeros(1)) / pool.size
+    terms, shape = error_terms(sample, blocks, influence, weights)
+    variance, third, fourth, drift = 0.0, 0.0, 0.0, np.zeros(len(sample.error))
+    for k, size in enumerate(ledger.problem.cells.size):
+        for c, share in enumerate(sample.share[k]):
+            # The weight W is drawn with probability P: moments of W [drawn] - 1.
+            chance, weight = sample.inclusion[k], weights[k, c]
+            beyond = influence[k, c, 0] - sample.share[k] @ influence[k, :, 0]
+            square = chance * (weight - 1) ** 2 + (1 - chance)
+            cube = chance * (weight - 1) ** 3 - (1 - chance)
+            variance += size * share * square * beyond**2
+            third += size * share * cube * beyond**3
+            bulge = chance * (weight - 1) ** 4 + (1 - chance)
+            fourth += size * share * bulge * beyond**4
+            open_part = 1 - chance * sample.share[k] @ weights[k]
+            drift += size * open_part * sample.error[:, k, c] * influence[k, c, 0]
+    assert np.sum(terms**2) == pytest.approx(variance + drift @ drift)
+    assert shape.lean[0] == pytest.approx(third / variance)
+    assert shape.freedom[0] == pytest.approx(variance**2 / fourth)
+
+
+@pytest.mark.parametrize("measure", ["f1", "precision", "recall", "accuracy", "mcc"])
+def test_with_all_labels_the_estimate_is_the_truth(pool_of, ledger_after, truth, measure):
+    """Through the estimator itself, although `estimate` would no longer call it."""
+    pool, label = pool_of(90, centre=0.0)
+    ledger = ledger_after(pool, measure, label, [40, 50], 1)
+    bound, exact = ledger.problem.measure, truth(measure, pool, label)
+    found = assisted_from(pool, ledger, ledger.design, bound, 0.95)
+    np.testing.assert_allclose(found.values, exact, rtol=1e-12)
+    np.testing.assert_allclose(found.std_errors, 0, atol=1e-12)
+    needed = ledger.problem.losses.support
+    settled = estimate_from(pool, ledger, bound, needed, 0.95)
+    np.testing.assert_allclose(settled.values, exact, rtol=1e-12)
+    assert settled.interval == (settled.value, settled.value)
+
+
+@pytest.mark.parametrize("measure", ["f1", "precision", "recall", "accuracy", "mcc"])
+def test_one_item_before_the_end_the_estimate_is_as_good_as_the_truth(
+    pool_of, ledger_after, truth, measure
+):
+    pool, label = pool_of(90, centre=0.0)
+    ledger = ledger_after(pool, measure, label, [40, 49], 1)
+    found = assisted_from(pool, ledger, ledger.design, ledger.problem.measure, 0.95)
+    exact = truth(measure, pool, label)[0]
+    assert abs(found.value - exact) < 0.06
+    low, high = found.interval
+    assert low - 1e-12 <= exact <= high + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_no_estimate_lies_outside_its_range(pool_of, ledger_after, seed):
+    pool, label = pool_of(300, seed=seed, centre=-4.0)
+    for measure in ("f1", "precision", "recall", "accuracy"):
+        ledger = ledger_after(pool, measure, label, [3, 5, 20], seed)
+        needed = ledger.problem.losses.support
+        estimate = estimate_from(pool, ledger, ledger.problem.measure, needed, 0.95)
+        assert np.all(estimate.details["risk"] >= -1e-12)
+        if np.isnan(estimate.value):
+            assert "no predicted positive" in estimate.warnings[0]
+            continue
+        for low, high in (estimate.interval, estimate.anytime_interval):
+            assert 0 <= low <= estimate.value <= high <= 1

@@ -1,0 +1,142 @@
+"""The trend of positives along the rank: its posterior mode, its curvature, its strays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+import haystat as hs
+from haystat.response import rank_spline
+from haystat.response.rank_spline import RankSpline, mid_ranks, spline_basis
+from haystat.response.shares import SplineShares
+
+RNG = np.random.default_rng(0)
+
+
+def make_spline(n_cells=40, low=None):
+    rank = (np.arange(n_cells) + 0.5) / n_cells
+    low = np.zeros(n_cells, dtype=bool) if low is None else low
+    return RankSpline.make(rank, low, 0.2, 1.5, 0.4, 0.4)
+
+
+def counts(spline, n=8, seed=1):
+    """Labels drawn from a trend that is not straight, (K, 2)."""
+    rng = np.random.default_rng(seed)
+    t = np.linspace(3, -5, len(spline.low))
+    positive = rng.binomial(n, expit(t + np.sin(2 * t)))
+    return np.stack([n - positive, positive], axis=1)
+
+
+def minus_log_posterior(spline, labelled):
+    """From the definition: binomial labels, independent normal coefficients."""
+    deviation = spline.precision**-0.5
+
+    def height(coefficients):
+        share = expit(spline.basis @ coefficients)
+        likelihood = labelled[:, 1] @ np.log(share) + labelled[:, 0] @ np.log1p(-share)
+        return 0.5 * np.sum(((coefficients - spline.mean) / deviation) ** 2) - likelihood
+
+    return height
+
+
+def test_the_fit_is_the_posterior_mode():
+    spline = make_spline()
+    labelled = counts(spline)
+    fitted = spline.fit(spline.start(), labelled)
+    height = minus_log_posterior(spline, labelled)
+    found = minimize(height, spline.mean, method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(fitted.coefficients, found.x, atol=2e-4)
+    assert height(fitted.coefficients) <= found.fun + 1e-8
+
+
+def test_the_curvature_is_minus_the_second_derivative_of_the_log_posterior():
+    spline = make_spline()
+    labelled = counts(spline)
+    fitted = spline.fit(spline.start(), labelled)
+    height, at, step = minus_log_posterior(spline, labelled), fitted.coefficients, 1e-3
+    unit = np.eye(len(at)) * step
+    second = [
+        [
+            height(at + a + b) - height(at + a - b) - height(at - a + b) + height(at - a - b)
+            for a in unit
+        ]
+        for b in unit
+    ]
+    np.testing.assert_allclose(fitted.curvature, np.array(second) / (4 * step**2), atol=1e-3)
+
+
+def test_one_standard_error_of_the_model_is_that_of_the_delta_method():
+    spline = make_spline()
+    shares = SplineShares(spline, spline.fit(spline.start(), counts(spline)))
+    slope = spline.basis * (shares.state.trend * (1 - shares.state.trend))[:, None]
+    covariance = slope @ np.linalg.inv(shares.state.curvature) @ slope.T
+    error = shares.error[:, :, 1]
+    np.testing.assert_allclose(error.T @ error, covariance, atol=1e-12)
+    np.testing.assert_allclose(shares.error.sum(axis=2), 0, atol=1e-15)
+
+
+def test_the_division_between_trend_and_strays_by_hand(monkeypatch):
+    """One round, before the trend has moved: 10 labels, so that strays have the rate 1/10."""
+    monkeypatch.setattr(rank_spline, "ROUNDS", 1)
+    spline = make_spline(4, np.array([False, False, True, True]))
+    labelled = np.array([[0, 1], [1, 1], [2, 3], [1, 1]])
+    prior = spline.start().trend
+    fitted = spline.fit(spline.start(), labelled)
+    expected = [0, 0, 3 * 0.1 / (0.1 + prior[2]), 1 * 0.1 / (0.1 + prior[3])]
+    np.testing.assert_allclose(fitted.stray, expected)
+    # One stray is put down to chance; seven labels are among the predicted negatives.
+    assert fitted.stray_rate == pytest.approx(max(sum(expected) - 1, 0) / 7)
+    rate = np.array([0, 0, fitted.stray_rate, fitted.stray_rate])
+    np.testing.assert_allclose(spline.share(fitted), 1 - (1 - rate) * (1 - fitted.trend))
+    without = labelled - np.stack([np.zeros(4), expected], axis=1)
+    found = minimize(minus_log_posterior(spline, without), spline.mean, options={"gtol": 1e-8})
+    np.testing.assert_allclose(fitted.coefficients, found.x, atol=1e-4)
+
+
+def test_positives_deep_among_predicted_negatives_are_strays_and_leave_the_trend_alone():
+    low = np.arange(40) >= 8
+    spline = make_spline(40, low)
+    labelled = np.stack([np.full(40, 50), np.zeros(40, dtype=int)], axis=1)
+    labelled[:8] = [5, 45]
+    plain = spline.fit(spline.start(), labelled)
+    labelled[[30, 33, 36, 39], 1] = 1
+    fitted = spline.fit(spline.start(), labelled)
+    assert fitted.stray.sum() == pytest.approx(4, abs=0.2)
+    assert plain.stray_rate == 0
+    assert fitted.stray_rate == pytest.approx(3 / (32 * 50 + 4), rel=0.1)
+    np.testing.assert_allclose(fitted.trend[low], plain.trend[low], atol=2e-3)
+
+
+@pytest.mark.parametrize("turn", [np.exp, lambda s: 1 / (1 + np.exp(-3 * s)), lambda s: s**3])
+def test_any_increasing_scale_of_the_scores_gives_the_same_draws_and_estimate(turn):
+    rng = np.random.default_rng(4)
+    scores = rng.normal(-1.5, 1.2, 400)
+    label = (rng.random(400) < 1 / (1 + np.exp(-scores))).astype(int)
+    strata = np.digitize(scores, np.quantile(scores, np.arange(1, 16) / 16))
+    results = []
+    for seen in (scores, turn(scores)):
+        pool = hs.Pool(seen, (scores > 0).astype(int), strata=strata)
+        ev = hs.Evaluation(pool, "f1", "assisted", random_state=3)
+        estimate = ev.run(lambda items: [int(label[i]) for i in items], 90, 30)
+        results.append((estimate.value, *estimate.interval, sorted(ev._ledger.label_of)))
+    assert results[0] == results[1]
+
+
+def test_mid_ranks_count_the_items_above_the_middle_of_a_cell():
+    rank = mid_ranks(np.array([2, 0, 1]), np.array([4, 2, 10]))
+    np.testing.assert_allclose(rank, [12 / 16, 15 / 16, 5 / 16])
+
+
+def test_the_basis_is_a_line_between_the_knots_and_the_line_itself_at_the_anchor():
+    t = np.linspace(-4.3, 5.1, 400)
+    basis = spline_basis(t, 0.7)
+    np.testing.assert_array_equal(basis[:, 0], 1)
+    np.testing.assert_allclose(basis[:, 1], t - 0.7)
+    at_anchor = spline_basis(np.array([-4.3, 0.7, 5.1]), 0.7)[1]
+    np.testing.assert_allclose(at_anchor[1:], 0)
+    bends = np.abs(np.diff(basis, 2, axis=0)) > 1e-9
+    assert np.all(bends.sum(axis=0)[2:] <= 2)
+    knots = np.round([t[1:-1][bend].mean() for bend in bends.T[2:]])
+    np.testing.assert_array_equal(knots, np.arange(-4, 6))
