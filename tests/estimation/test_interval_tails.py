@@ -233,7 +233,7 @@ def test_the_papers_interval_is_as_it_stands():
     rng = np.random.default_rng(5)
     scores = rng.normal(-1, 1, 500)
     label = (rng.random(500) < 1 / (1 + np.exp(-2 * scores))).astype(int)
-    ev = hs.Evaluation(hs.Pool(scores, strata=8), random_state=0)
+    ev = hs.Evaluation(hs.Pool(scores, strata=8), "f1", "adaptive", random_state=0)
     ev.run(lambda items: label[items], budget=100)
     paper, ours = ev.estimate(covariance="paper"), ev.estimate()
     half = stats.t.ppf(0.975, paper.n_draws - 1) * paper.std_error
@@ -245,6 +245,18 @@ def test_the_papers_interval_is_as_it_stands():
     assert ours.region() == plain.region() or np.isclose(
         ours.region().radius, plain.region().radius
     )
+
+
+@pytest.mark.parametrize("design", ["passive", "stratified"])
+def test_what_no_draw_could_find_is_not_ruled_out(design):
+    """One item is predicted positive, and it was not drawn: F1 is 0 as far as the draws tell."""
+    scores = np.append(np.linspace(-3, -1, 2000), 1.0)
+    label = (np.arange(2001) % 10 == 0).astype(int)
+    ev = hs.Evaluation(hs.Pool(scores, strata=2), "f1", design, random_state=0)
+    estimate = ev.run(lambda items: label[items], budget=30)
+    assert 2000 not in ev._ledger.known()[0]
+    assert estimate.value == 0.0
+    assert estimate.interval == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("design", ["passive", "stratified", "importance", "adaptive"])
@@ -264,7 +276,7 @@ def test_anytime_intervals_and_bands_know_of_tails_too():
     rng = np.random.default_rng(6)
     scores = rng.normal(-2, 1.5, 2000)
     label = (rng.random(2000) < 1 / (1 + np.exp(-2 * scores))).astype(int)
-    ev = hs.Evaluation(hs.Pool(scores, strata=16), random_state=0)
+    ev = hs.Evaluation(hs.Pool(scores, strata=16), "f1", "adaptive", random_state=0)
     ev.run(lambda items: label[items], budget=150)
     estimate = ev.estimate()
     plain = replace(estimate, tails=None)

@@ -36,8 +36,9 @@ class Draws:
     def balanced(self) -> BoolArray:
         """Components whose w z has mean zero, (m,): those of a measure that is a ratio of risks."""
         rows = self.rows
-        mass = np.bincount(self.group, rows.count * self.share * rows.weight)
-        return np.asarray(np.abs(self.centre) <= ROUNDING * (mass @ np.abs(self.influence)))
+        mass = np.bincount(self.group, rows.count * self.share * rows.weight).astype(np.float64)
+        mean = _weighted(mass, np.abs(self.influence))
+        return np.asarray(np.abs(self.centre) <= ROUNDING * mean)
 
     def shares(self, bounds: FloatArray) -> BoolArray:
         """Components that are quotients in [0, 1], (m,)."""
@@ -66,11 +67,14 @@ def side_sums(draws: Draws) -> tuple[FloatArray, FloatArray]:
     """
     rows = draws.rows
     step = draws.share * rows.weight
-    weights = [np.bincount(draws.group, rows.count * step**power) for power in (2, 3)]
+    count = rows.count.astype(np.float64)
+    weights = [np.bincount(draws.group, count * step**power).astype(np.float64) for power in (2, 3)]
     square, cube = np.zeros((2, len(draws.centre))), np.zeros((2, len(draws.centre)))
     for side, sign in enumerate(SIDES):
         part = np.maximum(sign * draws.influence, 0.0)
-        square[side], cube[side] = weights[0] @ part**2, weights[1] @ part**3
+        squared = part * part  # a power of 3 would take ten times as long as a product
+        square[side] = _weighted(weights[0], squared)
+        cube[side] = _weighted(weights[1], squared * part)
     for j in np.flatnonzero(~draws.balanced).tolist():
         for side, part in enumerate(_sides(_steps(draws, j))):
             square[side, j], cube[side, j] = rows.count @ part**2, rows.count @ part**3
@@ -96,11 +100,12 @@ def possible_steps(
     asked = asked_rows(draws.rows)
     kind, extremes = label_extremes(draws.rows, measure, outputs, risk, asked)
     step = (draws.share * draws.rows.weight)[asked]
-    weights = [np.bincount(kind, step**power) for power in (1, 2)]
+    weights = [np.bincount(kind, step**power).astype(np.float64) for power in (1, 2)]
     total, square = np.zeros((2, len(draws.centre))), np.zeros((2, len(draws.centre)))
     for side, sign in enumerate(SIDES):
         part = np.maximum(sign * extremes[side], 0.0)
-        total[side], square[side] = weights[0] @ part, weights[1] @ part**2
+        total[side] = _weighted(weights[0], part)
+        square[side] = _weighted(weights[1], part * part)
     for j in np.flatnonzero(~draws.balanced):
         for side, sign in enumerate(SIDES):
             off = step * extremes[side][kind, j] - draws.share[asked] * draws.centre[j]
@@ -130,7 +135,13 @@ def label_extremes(
             np.nan_to_num(measure.influence(like, np.full(len(like), label), risk))
             for label in range(n_classes)
         ]
-    return kind.astype(np.int64), np.stack([np.min(of_label, axis=0), np.max(of_label, axis=0)])
+    lowest, highest = np.minimum.reduce(of_label), np.maximum.reduce(of_label)
+    return kind.astype(np.int64), np.stack([lowest, highest])
+
+
+def _weighted(weight: FloatArray, values: FloatArray) -> FloatArray:
+    """Weighted sum over the rows, (m,). Not a matrix product, whose threads cost more than it."""
+    return np.asarray(np.einsum("g,gm->m", weight, values))
 
 
 def _steps(draws: Draws, component: int) -> FloatArray:

@@ -64,10 +64,13 @@ class Tails:
         """What a reach (2, m) comes to in a share: finds also add to its denominator.
 
         With x more finds below, t / d becomes t / (d + x); with x more above, (t + x) / (d + x).
-        Both leave room^2 / (room + reach) of the room between the value and its bound.
+        Both leave room^2 / (room + reach) of the room between the value and its bound. Where no
+        draw could make a find, as of true positives if no predicted one was drawn, none is ruled
+        out, and the whole room is left to them.
         """
         room = np.stack([values, 1.0 - values])
-        return np.where(self.ratio, quotient(room * reach, room + reach), reach)
+        pressed = np.where(reach > 0, quotient(room * reach, room + reach), room)
+        return np.where(self.ratio, pressed, reach)
 
 
 def quotient(top: FloatArray, bottom: FloatArray) -> FloatArray:
