@@ -1,6 +1,7 @@
 """Which of two systems is better: error of the difference, and when it is told.
 
 python bench/differences.py FOLDER [REPEATS]     FOLDER holds the Parquet pools
+python bench/differences.py equal [REPEATS]      generated pairs of systems that are equally good
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import haystat as hs
-from haystat.measures import F1, Difference
+from haystat.measures import F1, Difference, Differences
 
 POOLS = ("mammography", "covtype-cottonwood", "kdd-smtp")
 SYSTEMS = ("logreg", "gbm")
@@ -74,8 +75,48 @@ def verdicts(path: Path, repeats: int) -> None:
 
 def _f1(path: Path, system: str) -> float:
     frame = pd.read_parquet(path, columns=["label", f"pred_{system}"]).astype(int)
-    label, predicted = frame.label, frame[f"pred_{system}"]
+    return f1(frame[f"pred_{system}"].to_numpy(), frame.label.to_numpy())
+
+
+def f1(predicted: np.ndarray, label: np.ndarray) -> float:
     return float(2 * (label @ predicted) / (label.sum() + predicted.sum()))
+
+
+def equals(kind: str, size: int = 20_000) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """Scores and predictions of two systems, and labels; of 60 pools the most nearly equal pair."""
+    best = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        signal = rng.normal(-4, 2, size)
+        label = (rng.random(size) < 1 / (1 + np.exp(-1.2 * signal))).astype(int)
+        a = signal + rng.normal(0, 1, size)
+        b = a if kind == "two thresholds" else signal + rng.normal(0, 1, size)
+        low = 0.0 if kind == "twins" else -1.0
+        first = (a > low).astype(int)
+        cuts = [0.0] if kind == "twins" else np.linspace(-0.5, 4, 200)
+        others = [(b > cut).astype(int) for cut in cuts]
+        gaps = [abs(f1(first, label) - f1(other, label)) for other in others]
+        best.append((min(gaps), [a, b], [first, others[int(np.argmin(gaps))]], label))
+    return min(best, key=lambda found: found[0])[1:]
+
+
+def equal(repeats: int) -> None:
+    """How often systems that are equally good are told apart all the same."""
+    print("| pair | told apart | truth inside when it ends |\n|---|---|---|")
+    for kind in ("twins", "bold and shy", "two thresholds"):
+        scores, predictions, label = equals(kind)
+        truth = f1(predictions[0], label) - f1(predictions[1], label)
+        told, inside = 0, 0
+        for repeat in range(repeats):
+            given = [dict(zip("ab", values, strict=True)) for values in (scores, predictions)]
+            ev = hs.Evaluation(
+                hs.Pool(*given, seed=repeat), Differences(F1()), "assisted", random_state=repeat
+            )
+            found = ev.run(lambda items: label[items], budget=1000, until=hs.Decided())  # noqa: B023
+            low, high = found.anytime_interval
+            told += low > 0 or high < 0
+            inside += low <= truth <= high
+        print(f"| {kind} | {told} of {repeats} | {inside} of {repeats} |", flush=True)
 
 
 def main(folder: Path, repeats: int) -> None:
@@ -89,4 +130,5 @@ def main(folder: Path, repeats: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+    n_repeats = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+    equal(n_repeats) if sys.argv[1] == "equal" else main(Path(sys.argv[1]), n_repeats)
