@@ -247,7 +247,7 @@ def test_a_log_of_another_pool_is_refused(saved, case):
 def test_a_log_of_another_measure_or_design_is_refused(saved, case):
     with pytest.raises(LogError, match="was made with measure 'f1', not 'recall'"):
         hs.Evaluation.load(saved, case[0], measure="recall")
-    with pytest.raises(LogError, match="was made with design 'adaptive', not 'passive'"):
+    with pytest.raises(LogError, match="was made with design 'assisted', not 'passive'"):
         hs.Evaluation.load(saved, case[0], design="passive")
 
 

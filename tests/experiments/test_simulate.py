@@ -24,6 +24,8 @@ def test_one_row_for_each_design_and_budget(data):
     frame = hs.simulate(data.pool, data.labels, budgets=[60, 30], repeats=3)
     assert list(frame.columns[: len(COLUMNS)]) == COLUMNS
     assert list(zip(frame.design, frame.budget, strict=True)) == [
+        ("assisted", 30),
+        ("assisted", 60),
         ("adaptive", 30),
         ("adaptive", 60),
         ("passive", 30),

@@ -126,7 +126,17 @@ def test_new_prints_json_and_takes_every_option(haystat, pool_file, tmp_path):
     path = tmp_path / "two.haystat"
     arguments = ["new", path, pool_file, "--score", "s", "--score", "t", "--prediction", "hard"]
     arguments += ["--prediction", "hard", "--column", "colour", "--measure", "f1,precision"]
-    arguments += ["--option", "delta=0.1", "--threshold", 0.3, "--candidates", 500, "--json"]
+    arguments += [
+        "--design",
+        "adaptive",
+        "--option",
+        "delta=0.1",
+        "--threshold",
+        0.3,
+        "--candidates",
+        500,
+        "--json",
+    ]
     code, out, err = haystat(*arguments)
     assert code == 0, err
     assert json.loads(out)["size"] == 800
@@ -200,7 +210,10 @@ def test_answers_go_out_and_come_in(haystat, study, truth, tmp_path, pool_file, 
     assert estimates[0] == estimates[1]
 
 
-def test_exported_weights_give_the_estimate(haystat, study, truth, frame):
+def test_exported_weights_give_the_estimate(haystat, pool_file, truth, frame, tmp_path):
+    study = tmp_path / "weighted.haystat"
+    columns = ("--id", "key", "--score", "s", "--seed", 3, "--strata", 8)
+    haystat("new", study, pool_file, *columns, "--design", "adaptive")
     for _ in range(3):
         asked = json.loads(haystat("ask", study, "-n", 20, "--json")[1])
         haystat("tell", study, *(f"{q['item']}={truth[q['item']]}" for q in asked))
@@ -214,11 +227,11 @@ def test_exported_weights_give_the_estimate(haystat, study, truth, frame):
     assert sum(float(row["weight"]) for row in hits) / n_draws == pytest.approx(risk[0])
 
 
-def test_merge_takes_two_studies_together(haystat, study, pool_file, truth, tmp_path):
-    other = tmp_path / "other.haystat"
-    columns = ("--id", "key", "--score", "s", "--seed", 4, "--strata", 8)
-    haystat("new", other, pool_file, *columns)
-    for path in (study, other):
+def test_merge_takes_two_studies_together(haystat, pool_file, truth, tmp_path):
+    study, other = tmp_path / "one.haystat", tmp_path / "other.haystat"
+    columns = ("--id", "key", "--score", "s", "--strata", 8, "--design", "adaptive")
+    for seed, path in enumerate((study, other)):
+        haystat("new", path, pool_file, *columns, "--seed", seed)
         asked = json.loads(haystat("ask", path, "-n", 20, "--json")[1])
         haystat("tell", path, *(f"{q['item']}={truth[q['item']]}" for q in asked))
     code, out, _ = haystat("merge", study, other, "--json")
@@ -326,7 +339,15 @@ def test_wrong_input_is_one_clear_line(haystat, study, pool_file, tmp_path):
         (*make, "--score", "s", "--measure", "f2"): "no measure 'f2'",
         (*make, "--score", "s", "--design", "magic"): "no design 'magic'",
         (*make, "--score", "s", "--option", "delta"): "name=value",
-        (*make, "--score", "s", "--option", "delta=7"): "must lie in [0, 1]",
+        (
+            *make,
+            "--score",
+            "s",
+            "--design",
+            "adaptive",
+            "--option",
+            "delta=7",
+        ): "must lie in [0, 1]",
         ("new", study, pool_file, "--score", "s"): "exists already",
         ("tell", study, f"{item}=cat"): "not one of [0, 1]",
         ("tell", study, "99=1"): "never asked",

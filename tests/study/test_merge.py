@@ -56,7 +56,7 @@ def test_the_error_of_independent_studies_is_what_the_interval_says(tmp_path):
         for part in (0, 1):
             pool, label = pool_with(order=2 * k + part, size=2000)
             path = tmp_path / f"{k}-{part}"
-            study = hs.Study.create(path, pool, "accuracy", random_state=2 * k + part)
+            study = hs.Study.create(path, pool, "accuracy", "adaptive", random_state=2 * k + part)
             study.tell({question.item: label[question.item] for question in study.ask(100)})
             studies.append(study)
         merged = merged_estimate(studies)

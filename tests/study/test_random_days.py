@@ -108,7 +108,7 @@ def test_work_in_threads_is_a_serial_evaluation(make_study, make_pool, same):
         thread.start()
     for thread in threads:
         thread.join()
-    ev = hs.Evaluation(case.pool, random_state=1)
+    ev = hs.Evaluation(case.pool, "f1", "adaptive", random_state=1)
     for entry in case.study.entries:
         if entry.kind == "stage":
             items = [question.item for question in ev.ask(entry.data["labels"])]

@@ -93,7 +93,7 @@ def test_several_systems_sub_populations_and_text_ids(make_study, same):
         ]
     )
     case = make_study((pool, label), measure=measure)
-    ev = hs.Evaluation(pool, measure, random_state=1)
+    ev = hs.Evaluation(pool, measure, "adaptive", random_state=1)
     items = case.answer(60)
     ev.ask(60)
     ev.tell({item: label[item] for item in items})
@@ -127,7 +127,7 @@ def test_a_measure_of_ones_own_is_given_again(make_study, make_pool):
 
 
 def test_another_measure_reuses_the_labels(case, same):
-    ev = hs.Evaluation(case.pool, "f1", random_state=1)
+    ev = hs.Evaluation(case.pool, "f1", "adaptive", random_state=1)
     items = case.answer(80)
     ev.ask(80)
     ev.tell({item: case.label[item] for item in items})
