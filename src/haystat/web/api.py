@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from haystat.errors import BadOption
+from haystat.errors import BadOption, HaystatError
 from haystat.study.questions import Question
 from haystat.study.study import Study
 from haystat.web import body, work
@@ -77,17 +77,17 @@ async def ask(request: Request) -> Response:
 async def hand_out(room: Room, n: int, annotator: str, seat: str) -> list[dict[str, Any]]:
     """Questions as JSON, some of them for a second opinion where the study wants that."""
     room.stay(seat)
+    return await room.desk.write(lambda study: _questions(room, study, n, annotator, seat))
+
+
+def _questions(room: Room, study: Study, n: int, annotator: str, seat: str) -> list[dict[str, Any]]:
+    questions = work.hand_out(study, n, seat)
     n_second = round(n * room.options.second)
-
-    def action(study: Study) -> list[dict[str, Any]]:
-        questions = work.hand_out(study, n, seat)
-        if n_second:
-            with study.reading() as fold:
-                again = work.to_review(fold, annotator, room.watch.opinions, n_second)
-            questions = _mixed(questions, again)
-        return [_question(study, question) for question in questions]
-
-    return await room.desk.write(action)
+    if n_second:
+        with study.reading() as fold:
+            again = work.to_review(fold, annotator, room.watch.opinions, n_second)
+        questions = _mixed(questions, again)
+    return [_question(study, question) for question in questions]
 
 
 def _mixed(questions: list[Question], again: list[Question]) -> list[Question]:
@@ -112,13 +112,21 @@ async def tell(request: Request) -> Response:
     answers = [
         (body.item(part), body.label(part)) for part in body.objects(given, "answers", MOST_ANSWERS)
     ]
-    taken = await room.desk.write(lambda study: work.tell(study, answers, annotator, correct))
+    room.stay(seat)
+
+    def action(study: Study) -> tuple[list[work.Told], dict[str, Any]]:
+        """Both in one transaction: one wait for the disk."""
+        taken = work.tell(study, answers, annotator, correct)
+        try:
+            return taken, {"questions": _questions(room, study, n, annotator, seat)} if n else {}
+        except HaystatError as error:  # the answers stand
+            return taken, {"questions": [], "problem": str(error)}
+
+    taken, more = await room.desk.write(action)
     _note_opinions(room, annotator, taken, answers)
-    result: dict[str, Any] = {"taken": [_told(one) for one in taken]}
+    result: dict[str, Any] = {"taken": [_told(one) for one in taken], **more}
     if room.options.reveal and taken:
         result["said"] = await room.desk.read(lambda study: work.said(study, taken[-1].item))
-    if n:
-        result["questions"] = await hand_out(room, n, annotator, seat)
     room.watch.changed()
     return JSONResponse(finite(result))
 

@@ -18,8 +18,8 @@ from haystat.study.study import Study, now_utc
 from haystat.web.desk import Desk
 from haystat.web.snapshot import Opinions, agreement_of, first_answers, point, snapshot
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.4, 3.0  # seconds between two snapshots
-PATIENCE = 8  # a snapshot that took t seconds is followed by a pause of PATIENCE * t
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.4, 5.0  # seconds between two snapshots
+PATIENCE = 25  # a snapshot that took t seconds is followed by a pause of PATIENCE * t
 LOOK = 2.0  # seconds after which changes by other processes are looked for
 HEARTBEAT = 15.0
 MOST_POINTS = 240
