@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("stochastic", "regression", "features", "several", "plan", "compare")
+PAGES = ("stochastic", "regression", "features", "several", "intervals", "plan", "compare")
 
 
 @pytest.mark.parametrize("page", PAGES)

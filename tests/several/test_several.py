@@ -147,10 +147,7 @@ def test_a_paired_difference_is_sharper_than_two_estimates(data):
 
 
 def test_labels_for_f1_of_one_system_give_recall_of_a_later_one(data):
-    """Unbiased: sum of w loss - draws * R has mean zero over many evaluations (Wald).
-
-    Coverage is not claimed here: it is measured, and below nominal, in docs/several.md.
-    """
+    """Unbiased: sum of w loss - draws * R has mean zero over many evaluations (Wald)."""
     scores, label, ids, _ = data
     shuffled = np.random.default_rng(5).permutation(SIZE)
     later = hs.Pool({"b": scores["b"][shuffled]}, ids=ids[shuffled], strata=8)
