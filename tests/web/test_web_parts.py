@@ -15,7 +15,7 @@ from haystat.web.desk import Desk
 from haystat.web.keys import RESERVED, label_keys
 from haystat.web.options import PageOptions, keep_options, kept_options
 from haystat.web.progress import LEAST_LABELS, progress
-from haystat.web.snapshot import along_score
+from haystat.web.snapshot import along_score, n_open
 from haystat.web.watch import Watch
 
 
@@ -76,6 +76,23 @@ def test_few_labels_are_never_enough_however_narrow_the_interval(study):
     found = progress(estimate, 1e9)
     assert not found.reached
     assert found.expected >= 1
+
+
+def test_no_more_labels_are_expected_than_there_are_items_that_matter(tmp_path):
+    study, labels = make_study(tmp_path / "p.haystat", measure="precision", size=1500)
+    with study:
+        answered(study, 30, labels)
+        with study.reading() as fold:
+            left = n_open(fold)
+        estimate = study.estimate()
+        assert progress(estimate, 1e-6, left).expected == left
+        while questions := study.ask(50):
+            study.tell({q.item: int(labels[q.item]) for q in questions})
+        with study.reading() as fold:
+            assert n_open(fold) == 0
+        done = progress(study.estimate(), 1e-6, 0)
+    assert done.reached
+    assert "exact" in done.why
 
 
 def test_labels_along_the_score_add_up(study):

@@ -32,8 +32,11 @@ class Progress:
     why: str
 
 
-def progress(estimate: Estimate, wanted: float) -> Progress:
-    """Progress of an estimate towards an interval no wider than `wanted`."""
+def progress(estimate: Estimate, wanted: float, n_open: int | None = None) -> Progress:
+    """Progress of an estimate towards an interval no wider than `wanted`.
+
+    n_open: items without a label that can change the value; when they have theirs it is exact.
+    """
     rule, n = Width(wanted), estimate.n_labels
     width = rule.now(estimate)
     if math.isnan(width):
@@ -44,16 +47,19 @@ def progress(estimate: Estimate, wanted: float) -> Progress:
     low, high = ends[int(np.argmax(ends[:, 1] - ends[:, 0]))].tolist()
     exact = len(estimate.terms) == 0
     reached = exact or (rule.reached(estimate) and n >= LEAST_LABELS)
-    expected = 0 if reached else _expected(rule, estimate)
+    expected = 0 if reached else _expected(rule, estimate, n_open)
     # Intervals narrow with the square root of the labels.
     share = 1.0 if reached else min(n / (n + expected), 0.99) if expected else 0.0
     why = _why(reached, exact, width, wanted)
     return Progress(wanted, width, low, high, reached, expected, share, why)
 
 
-def _expected(rule: Width, estimate: Estimate) -> int | None:
+def _expected(rule: Width, estimate: Estimate, n_open: int | None) -> int | None:
     left = rule.labels_left(estimate)
-    return None if left is None else max(left, LEAST_LABELS - estimate.n_labels, 1)
+    if left is None:
+        return None
+    left = max(left, LEAST_LABELS - estimate.n_labels, 1)
+    return left if n_open is None else max(min(left, n_open), 1)
 
 
 def _why(reached: bool, exact: bool, width: float, wanted: float) -> str:

@@ -33,7 +33,7 @@ def snapshot(fold: Fold, wanted: float, now: datetime, level: float = 0.95) -> d
         {
             "status": asdict(status_of(fold, now)),
             "estimate": estimate_dict(estimate),
-            "progress": asdict(progress(estimate, wanted)),
+            "progress": asdict(progress(estimate, wanted, n_open(fold))),
             "point": point(estimate),
             "along": along_score(fold),
         }
@@ -70,6 +70,15 @@ def point(estimate: Estimate) -> dict[str, Any] | None:
         return None
     ends = {"value": float(value), "low": float(low), "high": float(high)}
     return {"labels": estimate.n_labels, **ends}
+
+
+def n_open(fold: Fold) -> int:
+    """Items without a label that can change the value of the measure."""
+    problem = fold.ledger.problem
+    matters = problem.losses.support.any(axis=1)
+    known, _ = fold.ledger.known()
+    n_known = int(matters[problem.cells.of_item[known]].sum()) if len(known) else 0
+    return int(problem.cells.size[matters].sum()) - n_known
 
 
 def along_score(fold: Fold) -> list[dict[str, Any]]:
@@ -128,8 +137,8 @@ def agreement_of(first: Mapping[Any, tuple[str | None, int]], opinions: Opinions
     triples += [(number[item], *first[item]) for item in number]
     try:
         found = agreement(triples)
-    except HaystatError:  # without scikit-learn there is no kappa
-        return None
+    except HaystatError:  # without scikit-learn there is no kappa, which is about named people
+        found = agreement([(item, None, label) for item, _, label in triples])
     return finite({"share": found.share, "kappa": found.kappa, "items": found.n_items})
 
 
