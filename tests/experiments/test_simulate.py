@@ -118,7 +118,7 @@ def test_undefined_repeats_are_counted_and_not_covered(data):
     frame = hs.simulate(data.pool, data.labels, "f1", ["passive"], [3], 40)
     undefined = int(frame.undefined[0])
     assert 0 < undefined < 40
-    assert frame.coverage[0] <= 1 - undefined / 40
+    assert frame.coverage[0] <= (40 - undefined) / 40
     assert np.isfinite(frame.mse[0])
 
 
