@@ -85,14 +85,6 @@ def _same_facts(pool: AnyPool, ledger: Ledger, measure: Measure) -> Blocks | Non
 def weighted_alone(
     pool: AnyPool | SameItems, ledger: Ledger, measure: Measure, level: float
 ) -> Estimate:
-    """Labels weighted by one over their inclusion, without help of the model.
-
-    They stand for the items that can be labelled.
-    """
+    """Labels weighted by one over their inclusion, without help of the model."""
     rows = ledger.rows()
-    inclusion = ledger.inclusion[ledger.problem.cells.of_item[rows.item]]
-    size = max(pool.size * (1 - ledger.unanswered_share()), 1.0)
-    weight = len(rows.item) / (size * inclusion)
-    return estimate_importance(
-        replace(rows, weight=weight), measure, pool.outputs(rows.item), level
-    )
+    return estimate_importance(rows, measure, pool.outputs(rows.item), level)

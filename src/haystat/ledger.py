@@ -102,11 +102,9 @@ class Ledger:
     def rows(self) -> Rows:
         """The finished stages as arrays."""
         stages = self.stages[: self.n_finished]
-        item = np.concatenate([stage.item for stage in stages]) if stages else EMPTY
+        item, count, weight = self.draws()
         number = np.repeat(np.arange(len(stages)), [len(stage.item) for stage in stages])
         label = np.concatenate(self._labels) if stages else EMPTY
-        count = np.concatenate([stage.count for stage in stages]) if stages else EMPTY
-        weight = np.concatenate([stage.weight for stage in stages]) if stages else np.zeros(0)
         answered = has_answer(label)
         if not answered.all():
             weight = weight * _raised(count, weight, answered)
@@ -115,6 +113,23 @@ class Ledger:
         cell = self.problem.cells.of_item[item]
         stratum, last_weight = self.problem.cells.stratum[cell], self._last_weight(item, label)
         return Rows(item, number, label, count, weight, stratum, last_weight)
+
+    def draws(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Item, count and weight of every row of the finished stages.
+
+        The mean of weight * loss over the draws estimates the mean loss. Without replacement the
+        weight follows from how likely the item was to be drawn by now, not only in its stage.
+        """
+        stages = self.stages[: self.n_finished]
+        if not stages:
+            return EMPTY, EMPTY, np.zeros(0)
+        item = np.concatenate([stage.item for stage in stages])
+        count = np.concatenate([stage.count for stage in stages])
+        weight = np.concatenate([stage.weight for stage in stages])
+        if stages[-1].inclusion is not None:
+            inclusion = self.inclusion[self.problem.cells.of_item[item]]
+            weight = len(item) / (self.problem.size * inclusion)
+        return item, count, weight
 
     def unanswered_share(self) -> float:
         """Share of the pool in items that nobody can label, as the finished stages estimate it."""

@@ -4,8 +4,8 @@ With W_i the weight of label i, l_i its loss and l(x_i) the loss that the model 
 
     R = (1/M) sum over the pool of l(x) + (1/M) sum over the labels of W_i (l_i - l(x_i)).
 
-With W_i = 1 / inclusion this is unbiased whatever the model says (the difference estimator of
-survey sampling); a good model makes the corrections small.
+With W_i = 1 / inclusion this is unbiased for any model and sizes fixed beforehand (the difference
+estimator of survey sampling); a good model makes the corrections small.
 """
 
 from __future__ import annotations

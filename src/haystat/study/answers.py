@@ -108,11 +108,10 @@ def draw_totals(fold: Fold) -> tuple[dict[int, int], dict[int, float]]:
     """Draws and summed weights of every item, by position, over the finished stages."""
     draws: dict[int, int] = {}
     weights: dict[int, float] = {}
-    for stage in fold.ledger.stages[: fold.ledger.n_finished]:
-        columns = (stage.item.tolist(), stage.count.tolist(), stage.weight.tolist())
-        for item, count, weight in zip(*columns, strict=True):
-            draws[item] = draws.get(item, 0) + count
-            weights[item] = weights.get(item, 0.0) + count * weight
+    columns = (column.tolist() for column in fold.ledger.draws())
+    for item, count, weight in zip(*columns, strict=True):
+        draws[item] = draws.get(item, 0) + count
+        weights[item] = weights.get(item, 0.0) + count * weight
     return draws, weights
 
 

@@ -68,7 +68,7 @@ def check_mergeable(studies: Sequence[Study]) -> None:
                     f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
                     "the same settings add up"
                 )
-        if one.design.estimator != "importance":
+        if one.design.estimator == "stratified":
             raise StudyError(
                 f"studies with design {one.design} cannot be taken together: its estimator counts "
                 "on one sample without repeats; use one study for everybody"

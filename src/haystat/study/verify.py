@@ -196,6 +196,10 @@ def _stage_findings(fold: Fold, entry: Entry) -> Iterator[Finding]:
     """Draw the stage again."""
     data = entry.data
     again = fold.stage_data(fold.ledger.draw(data["labels"]), data["labels"])
+    drawn, right = (np.array(given.get("inclusion", [])) for given in (data, again))
+    if drawn.shape != right.shape or not np.allclose(drawn, right, rtol=RELATIVE, atol=0):
+        yield Finding(entry.seq, "the inclusion probabilities are wrong")
+        return
     for part in ("new", "again"):
         given, found = data[part], again[part]
         if [row[:-1] for row in given] != [row[:-1] for row in found]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
@@ -12,6 +13,7 @@ from haystat.study.study import Study
 
 T = TypeVar("T")
 Action = Callable[[Study], Any]
+SLICE = 0.02  # seconds after which a transaction is closed and the rest waits for the next
 
 
 class Desk:
@@ -55,16 +57,23 @@ class Desk:
                 batch, self._waiting = self._waiting, []
                 actions = [action for action, _ in batch]
                 outcomes = await loop.run_in_executor(self._thread, self._together, actions)
-                for (_, future), outcome in zip(batch, outcomes, strict=True):
+                self._waiting = batch[len(outcomes) :] + self._waiting
+                for (_, future), outcome in zip(batch, outcomes, strict=False):
                     _settle(future, outcome)
         finally:
             self._busy = None
 
     def _together(self, actions: list[Action]) -> list[Any]:
-        """The results of some actions, or what went wrong with each."""
+        """Results of the first actions, as many as there is time for, or what went wrong."""
+        outcomes: list[Any] = []
+        end = time.perf_counter() + SLICE
         try:
             with self.study.together():
-                return [_attempt(action, self.study) for action in actions]
+                for action in actions:
+                    outcomes.append(_attempt(action, self.study))
+                    if time.perf_counter() > end:
+                        break
+            return outcomes
         except Exception:
             # Something worse than a wrong input: nothing was kept. Find out whose fault it is.
             return [self._alone(action) for action in actions]

@@ -75,7 +75,7 @@ def point(estimate: Estimate) -> dict[str, Any] | None:
 def n_open(fold: Fold) -> int:
     """Items without a label that can change the value of the measure."""
     problem = fold.ledger.problem
-    matters = problem.losses.support.any(axis=1)
+    matters = np.asarray(problem.losses.support.any(axis=1))
     known, _ = fold.ledger.known()
     n_known = int(matters[problem.cells.of_item[known]].sum()) if len(known) else 0
     return int(problem.cells.size[matters].sum()) - n_known
