@@ -3,10 +3,10 @@
 Run with `python bench/serve.py`. One server, as `haystat serve` starts it, on loopback; the
 annotators are one process that speaks plain HTTP, so that it takes as little as possible from the
 two cores that it shares with the server. An answer is timed from the moment it is sent until it is
-acknowledged, on disk, with the next question at hand. Everybody's page also listens to the
-estimate, as server-sent events. With --kill the server is killed in the
-middle and started again. At the end every acknowledged answer must be in the study, once, and
-`verify` must pass.
+acknowledged, on disk, with the next question at hand. Questions are fetched ahead and the estimate
+is listened to (server-sent events), as pages do. With --kill the server is killed in the middle
+and started again. At the end every acknowledged answer must be in the study, once, and `verify`
+must pass. Other work on the machine makes the times longer.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +30,7 @@ import numpy as np
 import haystat as hs
 from haystat.study import verify
 
-BATCH = 10
+BATCH, AHEAD = 10, 1
 SERVE = "from haystat.cli import main; main()"
 SECRET = "a-token-for-this-bench"
 
@@ -67,6 +69,9 @@ class Person:
     errors: list[str] = field(default_factory=list)
     outages: int = 0
     snapshots: int = 0
+    current: int | None = None
+    seen: set[int] = field(default_factory=set)
+    low: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def main() -> None:
@@ -152,26 +157,65 @@ async def crowd(
         server.kill()
         server.wait()
         server = await asyncio.to_thread(start, path, port)
+    for person in people:
+        working.append(asyncio.create_task(wake_up(person, load)))
     await asyncio.gather(*working)
     return server
 
 
+async def wake_up(person: Person, load: Load) -> None:
+    """At the end nobody waits for a queue to run low."""
+    while load.goes_on:
+        await asyncio.sleep(0.1)
+    person.low.set()
+
+
 async def work(person: Person, port: int, load: Load) -> None:
     """Answer until the end; go on by oneself when the server comes back."""
-    queue: list[int] = []
+    queue: asyncio.Queue[int] = asyncio.Queue()
+    asking = asyncio.create_task(ask_ahead(person, queue, port, load))
     while load.goes_on:
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            person.outages += 1
-            await asyncio.sleep(0.2)
-            continue
-        try:
-            await answer_on(person, queue, reader, writer, load)
+            async with connected(port) as (reader, writer):
+                await answer_on(person, queue, reader, writer, load)
         except (OSError, asyncio.IncompleteReadError):
             person.outages += 1
-        finally:
-            writer.close()
+            await asyncio.sleep(0.2)
+    await asking
+
+
+async def ask_ahead(person: Person, queue: asyncio.Queue[int], port: int, load: Load) -> None:
+    """Fetch the next questions before the last ones are answered, as the page does."""
+    while load.goes_on:
+        try:
+            async with connected(port) as (reader, writer):
+                while load.goes_on:
+                    if queue.qsize() > AHEAD:
+                        await person.low.wait()
+                        person.low.clear()
+                        continue
+                    held = queue.qsize() + (person.current is not None)
+                    given = {"annotator": person.name, "n": BATCH + held}
+                    status, found = await request(reader, writer, "/api/ask", given)
+                    if status != 200:
+                        person.errors.append(f"{status} {found}")
+                    for question in found.get("questions", []):
+                        if question["item"] not in person.seen:
+                            person.seen.add(question["item"])
+                            queue.put_nowait(question["item"])
+        except (OSError, asyncio.IncompleteReadError):
+            person.outages += 1
+            await asyncio.sleep(0.2)
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to the server."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
 
 
 async def listen_to(person: Person, port: int, load: Load) -> None:
@@ -193,34 +237,39 @@ async def listen_to(person: Person, port: int, load: Load) -> None:
 
 async def answer_on(
     person: Person,
-    queue: list[int],
+    queue: asyncio.Queue[int],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     load: Load,
 ) -> None:
-    """Answers over one connection, one at a time."""
-    while load.goes_on:
-        given: dict[str, object] = {"annotator": person.name}
-        item = queue[0] if queue else None
-        path = "/api/ask" if item is None else "/api/tell"
-        if item is None:
-            given["n"] = BATCH
-        else:
-            given["answers"] = [{"item": item, "label": label_of(item)}]
-            if len(queue) <= 2:
-                given["ask"] = BATCH + 1
+    """Answers over one connection, one at a time; what was not acknowledged is sent again."""
+    if person.current is None:
+        person.current = await soon(queue)
+    while load.goes_on and person.current is not None:
+        item = person.current
+        answers = [{"item": item, "label": label_of(item)}]
         begin = time.perf_counter()
-        status, found = await request(reader, writer, path, given)
+        given = {"annotator": person.name, "answers": answers}
+        status, found = await request(reader, writer, "/api/tell", given)
         if status != 200:
             person.errors.append(f"{status} {found}")
             return
-        if item is not None:
-            person.seconds.append(time.perf_counter() - begin)
-            person.acknowledged[item] = label_of(item)
-            queue.pop(0)
-        for question in found.get("questions", []):
-            if question["item"] not in queue and question["item"] not in person.acknowledged:
-                queue.append(question["item"])
+        person.acknowledged[item] = label_of(item)
+        person.current = None
+        if queue.qsize() <= AHEAD:
+            person.low.set()
+        person.current = await soon(queue)
+        person.seconds.append(time.perf_counter() - begin)
+
+
+async def soon(queue: asyncio.Queue[int]) -> int | None:
+    """The next question, which is nearly always there; None if the server is away."""
+    try:
+        return queue.get_nowait()
+    except asyncio.QueueEmpty:
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(queue.get(), 10)
+        return None
 
 
 async def request(
