@@ -205,11 +205,11 @@ def test_reuse_and_replay(rows, path, tmp_path):
     pool, memory = hs.open_pool(path, id="id", score="score"), in_memory(rows, ["score"])
     estimates = []
     for one in (memory, pool):
-        evaluation = hs.Evaluation(one, "f1", delta=0.1, random_state=3)
+        evaluation = hs.Evaluation(one, "f1", "adaptive", delta=0.1, random_state=3)
         evaluation.run(lambda items: [label[item] for item in items], budget=200)
         estimates.append(evaluation.estimate("recall").value)
     assert estimates[0] == estimates[1]
-    other = hs.Evaluation(pool, "precision", random_state=3)
+    other = hs.Evaluation(pool, "precision", "adaptive", random_state=3)
     other.run(lambda items: [label[item] for item in items], budget=100)
     with pytest.raises(hs.errors.NoSupport):
         other.estimate("accuracy")
@@ -231,7 +231,12 @@ def test_one_pool_serves_evaluations_of_different_measures(rows, path):
 def test_stochastic_oracles(rows, path):
     pool, memory = hs.open_pool(path, id="id", score="score"), in_memory(rows, ["score"])
     items = [
-        [q.item for q in hs.Evaluation(p, "f1", oracle="stochastic", random_state=2).ask(300)]
+        [
+            query.item
+            for query in hs.Evaluation(
+                p, "f1", "adaptive", oracle="stochastic", random_state=2
+            ).ask(300)
+        ]
         for p in (memory, pool)
     ]
     assert items[0] == items[1]
