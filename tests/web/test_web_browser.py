@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from web_case import NASTY, make_study, serving
 
 import haystat as hs
 from haystat.study import verify
+from haystat.web.options import PageOptions, keep_options
 
 pytestmark = [pytest.mark.xdist_group("browser")]
 
@@ -178,6 +180,32 @@ def test_note_and_name_by_keyboard(served, open_page):
         assert notes == [{"item": item, "text": "ask the archive: s f j u"}]
         assert list(study.status().annotators) == ["Zoë"]
         assert study.status().labels == 1
+
+
+def test_three_classes_have_the_keys_1_2_3_and_pictures_are_shown(tmp_path, open_page):
+    png = bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763"
+        "f8cfc000000301010018dd8db00000000049454e44ae426082"
+    )
+    (tmp_path / "dot.png").write_bytes(png)
+    scores = np.random.default_rng(0).dirichlet(np.ones(3), 300)
+    pool = hs.Pool(scores, classes=("cat", "dog", "owl"), strata=8)
+    show = {"photo": ["dot.png"] * 300, "link": ["https://x.org/a?b=c"] * 300}
+    path = tmp_path / "animals.haystat"
+    study = hs.Study.create(path, pool, "accuracy", random_state=0, show=show)
+    keep_options(study, PageOptions(images=("photo",)))
+    study.close()
+    with serving(path) as address:
+        page = open_page(address)
+        wait_for_question(page)
+        page.wait_for_function("() => document.querySelector('#record img').naturalWidth === 1")
+        assert "https://x.org/a?b=c" in page.inner_text("#record")
+        assert page.evaluate("document.querySelectorAll('#record a').length") == 0
+        item = item_on(page)
+        press(page, "3")
+        saved(page)
+    with hs.Study.open(path) as study:
+        assert [(a.item, a.label) for a in study.answers] == [(item, "owl")]
 
 
 def test_what_a_record_holds_is_text(tmp_path, open_page):

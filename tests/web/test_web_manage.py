@@ -41,12 +41,19 @@ def test_files_and_columns_are_listed(manager):
         "score": "score",
         "prediction": "pred",
         "show": ["name"],
+        "images": [],
     }
 
 
 def test_a_column_that_gives_the_answer_away_is_not_shown():
     columns = [{"name": n, "type": "number"} for n in ("id", "score", "label", "text")]
     assert guess(columns)["show"] == ["text"]
+
+
+def test_columns_of_pictures_are_recognised():
+    values = {"photo": ["a.png", None, "b/c.JPG"], "text": ["a.png", "b"], "score": [0.1, 0.2]}
+    columns = [{"name": n, "type": "text", "values": v} for n, v in values.items()]
+    assert guess(columns)["images"] == ["photo"]
 
 
 @pytest.mark.parametrize("prediction", ["", "pred"])

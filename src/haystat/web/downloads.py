@@ -16,17 +16,9 @@ from haystat.report import FORMATS, collect
 from haystat.study.answers import COLUMNS, answer_rows, item_named, print_csv
 from haystat.study.study import Study
 from haystat.web.api import room_of
+from haystat.web.files import PICTURES
 from haystat.web.shelf import ENDING, Room
 
-#: pictures that cannot hold a script
-PICTURES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".avif": "image/avif",
-}
 REPORTS = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 #: the report styles itself, and may do nothing else
 REPORT_POLICY = (

@@ -23,6 +23,15 @@ KINDS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+#: pictures that cannot hold a script
+PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".avif": "image/avif",
+}
 #: what people may upload
 UPLOADS = (".csv", ".parquet")
 PREVIEWED = 6
@@ -81,7 +90,7 @@ def guess(columns: list[dict[str, Any]]) -> dict[str, Any]:
 
     >>> names = ("id", "score", "pred", "text")
     >>> guess([{"name": n, "type": "number" if n == "score" else "text"} for n in names])
-    {'id': 'id', 'score': 'score', 'prediction': 'pred', 'show': ['text']}
+    {'id': 'id', 'score': 'score', 'prediction': 'pred', 'show': ['text'], 'images': []}
     """
     names = [column["name"] for column in columns]
     numbers = [column["name"] for column in columns if column["type"] == "number"]
@@ -91,7 +100,16 @@ def guess(columns: list[dict[str, Any]]) -> dict[str, Any]:
     truth = _first(names, r"label|truth|target|class")  # would give the answer away
     taken = {score, prediction, id_, truth}
     shown = [name for name in names if name not in taken]
-    return {"id": id_, "score": score, "prediction": prediction, "show": shown}
+    images = [c["name"] for c in columns if c["name"] in shown and _holds_pictures(c)]
+    chosen = {"id": id_, "score": score, "prediction": prediction}
+    return {**chosen, "show": shown, "images": images}
+
+
+def _holds_pictures(column: dict[str, Any]) -> bool:
+    values = [value for value in column.get("values", ()) if value is not None]
+    return bool(values) and all(
+        isinstance(value, str) and value.lower().endswith(tuple(PICTURES)) for value in values
+    )
 
 
 def _first(names: list[str], pattern: str) -> str | None:

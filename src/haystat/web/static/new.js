@@ -3,7 +3,7 @@
 import { $, Away, count, get, post } from "./common.js";
 
 const NONE = "(none)";
-let file = "", planning = 0;
+let file = "", planning = 0, pictures = [];
 
 const failed = (error) => { $("error").textContent = error instanceof Away ? "The server is away; try again." : error.message; $("error").hidden = false; };
 const options = (id, names, chosen) => { $(id).replaceChildren(...names.map((name) => new Option(name === "" ? NONE : name, name, false, name === chosen))); };
@@ -48,6 +48,7 @@ function preview(columns) {
 
 function fill(columns, guess) {
   const names = columns.map((column) => column.name), numbers = columns.filter((column) => column.type === "number").map((column) => column.name);
+  pictures = guess.images;
   options("score", numbers.length ? numbers : names, guess.score);
   options("id", ["", ...names], guess.id ?? "");
   options("prediction", ["", ...names], guess.prediction ?? "");
@@ -68,6 +69,7 @@ function wish() {
   const given = {
     file, score: $("score").value, id: $("id").value, prediction: $("prediction").value,
     show: show.filter((name) => name !== $("score").value && name !== $("prediction").value),
+    images: show.filter((name) => pictures.includes(name)),
     measure: $("measure").value, design: $("design").value, prompt: $("prompt").value.trim(),
     names: [$("no").value.trim() || "No", $("yes").value.trim() || "Yes"],
     reveal: $("reveal").checked, second: $("second").checked ? 0.1 : 0,
