@@ -17,7 +17,7 @@ from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.order import HALF, MULTIPLIERS, round_keys
 
 ROOM = 4  # items a bin has room for, for each that is wanted
-SHIFT = 40  # sign, exponent and the first 12 binary digits of a double are its box
+SHIFT = 42  # sign, exponent and the first 10 binary digits of a double are its box
 LARGEST = 1e300
 BLOCK = 1 << 11  # items whose u is held at a time
 
@@ -26,8 +26,8 @@ BLOCK = 1 << 11  # items whose u is held at a time
 class Bins:
     """Ascending edges on the raw score, and below (B + 1,): those in boxes before first + b.
 
-    Boxes are ordered like the doubles in them and a 4096th of their size wide, so that hardly any
-    has an edge in it, and most scores are located by a look at the table.
+    Boxes are ordered like the doubles in them and a 1024th of their size wide, so that few have
+    an edge in them, and most scores are located by a look at the table.
     """
 
     edges: FloatArray
@@ -57,41 +57,45 @@ def box_of(values: FloatArray) -> IntArray:
 class Reservoir:
     """For each group (a bin, below or above the threshold) the items with the smallest u so far.
 
-    u, key and score (G, R) have room for R items, n_kept (G,) are there; all items with u up to
-    limit (G,) were kept. totals (G, 2), number and sum of the scores, are of all items.
+    u, key and score (G, R) have room for R items. facts (G, 4) are, side by side because they are
+    needed together: the number of all items, the sum of their scores, the limit up to which all u
+    were kept, and how many items are here; the last two are integers in the bits of the doubles.
     """
 
     u: NDArray[np.int64]
     key: NDArray[np.int64]
     score: FloatArray
-    n_kept: IntArray
-    limit: NDArray[np.int64]
-    totals: FloatArray
+    facts: FloatArray
     extremes: FloatArray
-
-    @property
-    def count(self) -> IntArray:
-        """Items of each group, (G,)."""
-        return self.totals[:, 0].astype(np.int64)
-
-    @property
-    def total(self) -> FloatArray:
-        """Sum of the scores of each group, (G,)."""
-        return self.totals[:, 1]
 
     @classmethod
     def empty(cls, n_groups: int, n_wanted: int) -> Reservoir:
         """Nothing seen yet."""
         room = (n_groups, ROOM * n_wanted)
-        return cls(
-            np.empty(room, dtype=np.int64),
-            np.empty(room, dtype=np.int64),
-            np.empty(room),
-            np.zeros(n_groups, dtype=np.int64),
-            np.full(n_groups, np.iinfo(np.int64).max),
-            np.zeros((n_groups, 2)),
-            np.array([np.inf, -np.inf]),
-        )
+        facts = np.zeros((n_groups, 4))
+        facts.view(np.int64)[:, 2] = np.iinfo(np.int64).max
+        numbers = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        return cls(*numbers, np.empty(room), facts, np.array([np.inf, -np.inf]))
+
+    @property
+    def count(self) -> IntArray:
+        """Items of each group, (G,)."""
+        return self.facts[:, 0].astype(np.int64)
+
+    @property
+    def total(self) -> FloatArray:
+        """Sum of the scores of each group, (G,)."""
+        return self.facts[:, 1]
+
+    @property
+    def limit(self) -> NDArray[np.int64]:
+        """The u up to which all items of each group were kept, (G,)."""
+        return self.facts.view(np.int64)[:, 2]
+
+    @property
+    def n_kept(self) -> IntArray:
+        """Items of each group that are here, (G,)."""
+        return self.facts.view(np.int64)[:, 3]
 
 
 def absorb(
@@ -119,9 +123,7 @@ def absorb(
             reservoir.u,
             reservoir.key,
             reservoir.score,
-            reservoir.n_kept,
-            reservoir.limit,
-            reservoir.totals,
+            reservoir.facts,
             reservoir.extremes,
         )
     )
@@ -185,12 +187,11 @@ def _absorb(  # type: ignore[no-untyped-def]  # pragma: no cover
     kept_u,
     kept_key,
     kept_score,
-    n_kept,
-    limit,
-    totals,
+    facts,
     extremes,
 ):
     n_bad, room = 0, kept_u.shape[1]
+    whole = facts.view(np.int64)
     n_wanted = room // ROOM
     u, groups, wide = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int32), np.empty(BLOCK)
     for start in range(0, len(scores), BLOCK):
@@ -204,17 +205,17 @@ def _absorb(  # type: ignore[no-untyped-def]  # pragma: no cover
                 n_bad += 1
                 continue
             group = np.uint64(groups[i])  # an index that cannot be negative needs no check
-            totals[group, 0] += 1.0
-            totals[group, 1] += block[i]
-            if u[i] <= limit[group]:
-                place = n_kept[group]
+            facts[group, 0] += 1.0
+            facts[group, 1] += block[i]
+            if u[i] <= whole[group, 2]:
+                place = whole[group, 3]
                 kept_u[group, place] = u[i]
                 kept_key[group, place] = first_key + start + i
                 kept_score[group, place] = block[i]
-                n_kept[group] = place + 1
+                whole[group, 3] = place + 1
                 if place + 1 == room:
-                    limit[group] = _halve(
+                    whole[group, 2] = _halve(
                         kept_u[group], kept_key[group], kept_score[group], n_wanted
                     )
-                    n_kept[group] = n_wanted
+                    whole[group, 3] = n_wanted
     return n_bad
