@@ -117,6 +117,20 @@ def test_the_standard_error_is_the_spread_over_repeats(pool_of, ledger_after, me
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(values.std(), rel=0.15)
 
 
+def more_than_expected(sample, influence, weights):
+    """Labels found against the predictions over those expected, by squared effect, at least 1."""
+    ratios = []
+    for c in range(sample.share.shape[1]):
+        found = expected = 0.0
+        for k in np.flatnonzero(sample.against[:, c]):
+            beyond = influence[k, c, 0] - sample.share[k] @ influence[k, :, 0]
+            effect = ((weights[k, c] - 1) * beyond) ** 2
+            found += effect * sample.labelled[k, c]
+            expected += effect * sample.size[k] * sample.share[k, c] * sample.inclusion[k]
+        ratios.append(max(found / expected, 1.0) if expected > 0 else 1.0)
+    return ratios
+
+
 def test_error_terms_by_hand(pool_of, ledger_after):
     """Accuracy, so that a label moves the estimate by 1 / M: every cell on its own."""
     pool, label = pool_of(150)
@@ -127,16 +141,17 @@ def test_error_terms_by_hand(pool_of, ledger_after):
     influence = blocks.influence(np.zeros(1)) / pool.size
     terms, shape = error_terms(sample, blocks, influence, weights)
     variance, third, fourth, drift = 0.0, 0.0, 0.0, np.zeros(len(sample.error))
+    more = more_than_expected(sample, influence, weights)
     for k, size in enumerate(ledger.problem.cells.size):
         for c, share in enumerate(sample.share[k]):
             # The weight W is drawn with probability P: moments of W [drawn] - 1.
             chance, weight = sample.inclusion[k], weights[k, c]
             beyond = influence[k, c, 0] - sample.share[k] @ influence[k, :, 0]
-            square = chance * (weight - 1) ** 2 + (1 - chance)
-            cube = chance * (weight - 1) ** 3 - (1 - chance)
+            square = more[c] * chance * (weight - 1) ** 2 + (1 - chance)
+            cube = more[c] * chance * (weight - 1) ** 3 - (1 - chance)
             variance += size * share * square * beyond**2
             third += size * share * cube * beyond**3
-            bulge = chance * (weight - 1) ** 4 + (1 - chance)
+            bulge = more[c] * chance * (weight - 1) ** 4 + (1 - chance)
             fourth += size * share * bulge * beyond**4
             open_part = 1 - chance * sample.share[k] @ weights[k]
             drift += size * open_part * sample.error[:, k, c] * influence[k, c, 0]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
+from math import log
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from haystat.response.rank_spline import RankSpline, mid_ranks
 from haystat.response.shares import Shares, SplineShares, TreeShares
 
 STEPS = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
+ALL_BITS = (1 << 64) - 1
 MIXES = tuple(
     (np.uint64(shift), np.uint64(factor))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
@@ -195,8 +197,12 @@ def passed(cell_size: IntArray, asked: IntArray, key: int) -> FloatArray:
 
 
 def _step(key: int, cell: int, rank: int, size: int) -> float:
-    drawn = uniforms(key, np.array([cell]), np.array([rank]))
-    return float(np.log(drawn[0]) / (size - rank))
+    """What one more item of a cell takes off log(1 - u); numpy would be slow for one number."""
+    x = (key + cell * int(STEPS[0]) + rank * int(STEPS[1])) & ALL_BITS
+    for shift, factor in MIXES:
+        x = (x ^ (x >> int(shift))) * int(factor) & ALL_BITS
+    x ^= x >> 31
+    return log(((x >> 11) + 0.5) * 2.0**-53) / (size - rank)
 
 
 def uniforms(key: int, cell: IntArray, rank: IntArray) -> FloatArray:

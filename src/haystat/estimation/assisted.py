@@ -21,6 +21,8 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.losses import CellLosses
 
+LOOSER = 3.0  # times the cap of the weights, for the error of the estimate
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -67,7 +69,9 @@ def estimate_assisted(
     with np.errstate(all="ignore"):
         values = np.clip(np.atleast_1d(measure.value(risk)), *measure.bounds)
         why = measure.undefined(risk)
-    terms, shape = error_terms(sample, blocks, blocks.influence(risk) / size, weights)
+    # Caps hide how far labels could swing the estimate, so the error is judged with looser ones.
+    looser = label_weights(replace(sample, cap=LOOSER * sample.cap))
+    terms, shape = error_terms(sample, blocks, blocks.influence(risk) / size, looser)
     n = len(labels[0])
     estimate = AssistedEstimate(
         measure.name,
@@ -110,27 +114,45 @@ def error_terms(
 ) -> tuple[FloatArray, Shape]:
     """Terms whose squares add up to the variance of the estimate (n, m), and its Shape.
 
-    An item with inclusion P, whose label has weight W when drawn, is corrected to the part
-    r = P W; it errs by W [drawn] - 1 times what its label adds beyond the model, which has the
-    mean square 1 - 2 r + r W. What is not corrected errs as the model does.
+    An item with inclusion P, whose label has weight W when drawn, errs by W - 1 if drawn and by -1
+    if not, times what its label adds beyond the model. What is not corrected, the part 1 - P W,
+    errs as the model does as well.
     """
-    corrected = sample.inclusion[:, None] * weights
-    square = np.maximum(1 - 2 * corrected + corrected * weights, 0.0)
-    missed = 1 - sample.inclusion[:, None]
-    cube = sample.inclusion[:, None] * (weights - 1) ** 3 - missed
-    bulge = sample.inclusion[:, None] * (weights - 1) ** 4 + missed
     mean = np.einsum("bc,bcm->bm", sample.share[blocks.cell], influence)
     deviation = influence - mean[:, None]
     number = blocks.size[:, None] * sample.share[blocks.cell]
-    root = np.sqrt(number * square[blocks.cell])
+    inclusion, excess = sample.inclusion[blocks.cell][:, None], (weights - 1)[blocks.cell]
+    missed = number * (1 - inclusion)
+    drawn = number * inclusion * surprise(sample, blocks, deviation, weights)
+    root = np.sqrt(drawn * excess**2 + missed)
     chance = (root[:, :, None] * deviation).reshape(-1, influence.shape[2])
-    open_share = 1 - np.einsum("kc,kc->k", sample.share, corrected)
+    open_share = 1 - np.einsum("kc,kc->k", sample.share, sample.inclusion[:, None] * weights)
     left = blocks.size * open_share[blocks.cell]
     model = np.einsum("b,pbc,bcm->pm", left, sample.error[:, blocks.cell], influence)
     second = np.einsum("nm,nm->m", chance, chance)
-    third = np.einsum("bc,bcm->m", number * cube[blocks.cell], deviation**3)
-    fourth = np.einsum("bc,bcm->m", number * bulge[blocks.cell], deviation**4)
+    third = np.einsum("bc,bcm->m", drawn * excess**3 - missed, deviation**3)
+    fourth = np.einsum("bc,bcm->m", drawn * excess**4 + missed, deviation**4)
     return np.vstack([chance, model]), Shape.of(second, third, fourth)
+
+
+def surprise(
+    sample: Sample, blocks: Blocks, deviation: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """How many more labels against the predictions were found than the model expects, (1, C).
+
+    At least 1; labels count by what they do to the estimate.
+    """
+    square = np.zeros_like(sample.share)
+    np.add.at(
+        square, blocks.cell, blocks.size[:, None] * np.einsum("bcm,bcm->bc", deviation, deviation)
+    )
+    pull = np.where(sample.against, (weights - 1) ** 2 * square, 0.0) / sample.size[:, None]
+    found = np.sum(pull * sample.labelled, axis=0)
+    expected = np.sum(
+        pull * sample.size[:, None] * sample.share * sample.inclusion[:, None], axis=0
+    )
+    ratio = np.divide(found, expected, out=np.ones_like(found), where=expected > 0)
+    return np.asarray(np.maximum(ratio, 1.0)[None])
 
 
 def stray_shift(sample: Sample, blocks: Blocks) -> FloatArray:
