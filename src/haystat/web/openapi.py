@@ -11,6 +11,7 @@ from haystat.web.guard import CSRF_HEADER
 
 Node = dict[str, Any]
 
+ANYTHING: Node = {"type": "object"}
 TEXT: Node = {"type": "string", "maxLength": 200}
 ITEM: Node = {"oneOf": [{"type": "integer"}, {"type": "string", "maxLength": 2000}]}
 LABEL: Node = {
@@ -82,7 +83,59 @@ def _paths() -> Node:
 
 
 def _schemas() -> Node:
-    anything: Node = {"type": "object"}
+    return {**_common_schemas(), **_work_schemas(), **_study_schemas()}
+
+
+def _common_schemas() -> Node:
+    names: Node = {"type": "array", "items": {"type": "string"}}
+    return {
+        "Anything": ANYTHING,
+        "Error": _object({"error": {"type": "string"}}, ["error"]),
+        "Estimate": ANYTHING,
+        "Files": _object({"files": names}),
+        "Studies": _object({"studies": names}),
+        "Study": ANYTHING,
+        "Upload": _object({"file": TEXT}, ["file"]),
+    }
+
+
+def _work_schemas() -> Node:
+    """What people and tools do with a study."""
+    answer = _object({"item": ITEM, "label": LABEL}, ["item", "label"])
+    question = _object({"item": ITEM, "key": TEXT, "record": ANYTHING}, ["item", "key", "record"])
+    told = _object({"item": ITEM, "outcome": TEXT}, ["item", "outcome"])
+    who: Node = {"annotator": WHO, "seat": SEAT}
+    tell: Node = {
+        "answers": {"type": "array", "items": answer, "maxItems": 1000},
+        "correct": {"type": "boolean", "description": "Replace one's own answers."},
+        "ask": {"type": "integer", "minimum": 0, "maximum": 200},
+    }
+    reason: Node = {"type": "string", "maxLength": 500}
+    after: Node = {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 3600,
+        "description": "Seconds to wait; asking again in that time keeps them.",
+    }
+    event: Node = {"action": TEXT, "task": ANYTHING, "annotation": ANYTHING}
+    return {
+        "Ask": _object({"n": {"type": "integer", "minimum": 1, "maximum": 200}, **who}),
+        "Questions": _object({"questions": {"type": "array", "items": question}}, ["questions"]),
+        "Tell": _object({**tell, **who}, ["answers"]),
+        "Told": told,
+        "Taken": _object({"taken": {"type": "array", "items": told}}, ["taken"]),
+        "Skip": _object({"item": ITEM, "annotator": WHO, "reason": reason}, ["item"]),
+        "Note": _object(
+            {"text": {"type": "string", "maxLength": 4000}, "annotator": WHO, "item": ITEM},
+            ["text"],
+        ),
+        "Release": _object({**who, "after": after}),
+        "LabelStudio": _object(event, ["action"]),
+    }
+
+
+def _study_schemas() -> Node:
+    """How a study is made."""
     texts: Node = {"type": "array", "items": TEXT, "maxItems": 100}
     wish: Node = {
         "file": {**TEXT, "description": "A file of the server's folder."},
@@ -102,59 +155,10 @@ def _schemas() -> Node:
         "reveal": {"type": "boolean"},
         "second": {"type": "number", "minimum": 0, "maximum": 0.5},
     }
-    answer = _object({"item": ITEM, "label": LABEL}, ["item", "label"])
-    question = _object({"item": ITEM, "key": TEXT, "record": anything}, ["item", "key", "record"])
-    told = _object({"item": ITEM, "outcome": TEXT}, ["item", "outcome"])
-    n: Node = {"type": "integer", "minimum": 1, "maximum": 200}
-    answers: Node = {"type": "array", "items": answer, "maxItems": 1000}
     return {
-        "Anything": anything,
-        "Error": _object({"error": {"type": "string"}}, ["error"]),
-        "Ask": _object({"n": n, "annotator": WHO, "seat": SEAT}),
-        "Questions": _object({"questions": {"type": "array", "items": question}}, ["questions"]),
-        "Tell": _object(
-            {
-                "answers": answers,
-                "annotator": WHO,
-                "seat": SEAT,
-                "correct": {"type": "boolean", "description": "Replace one's own answers."},
-                "ask": {"type": "integer", "minimum": 0, "maximum": 200},
-            },
-            ["answers"],
-        ),
-        "Told": told,
-        "Taken": _object({"taken": {"type": "array", "items": told}}, ["taken"]),
-        "Skip": _object(
-            {"item": ITEM, "annotator": WHO, "reason": {"type": "string", "maxLength": 500}},
-            ["item"],
-        ),
-        "Note": _object(
-            {"text": {"type": "string", "maxLength": 4000}, "annotator": WHO, "item": ITEM},
-            ["text"],
-        ),
-        "Release": _object(
-            {
-                "annotator": WHO,
-                "seat": SEAT,
-                "after": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "maximum": 3600,
-                    "description": "Seconds to wait; asking again in that time keeps them.",
-                },
-            }
-        ),
-        "Studies": _object({"studies": {"type": "array", "items": {"type": "string"}}}),
-        "Study": anything,
-        "Estimate": anything,
-        "Files": _object({"files": {"type": "array", "items": {"type": "string"}}}),
         "Wish": _object(wish, ["file", "score"]),
         "NewStudy": _object({"name": TEXT, **wish}, ["name", "file", "score"]),
         "Made": _object({"study": TEXT, "items": {"type": "integer"}}, ["study", "items"]),
-        "Upload": _object({"file": TEXT}, ["file"]),
-        "LabelStudio": _object(
-            {"action": TEXT, "task": anything, "annotation": anything}, ["action"]
-        ),
     }
 
 
