@@ -72,7 +72,7 @@ def test_the_table_can_be_saved(files, tmp_path, ending, monkeypatch):
     monkeypatch.setattr("sys.argv", ["haystat", *map(str, arguments)])
     with pytest.raises(SystemExit, match="0"):
         main()
-    assert read_columns(target, ["design", "mse"])["design"].tolist()[0] == "adaptive"
+    assert read_columns(target, ["design", "mse"])["design"].tolist()[0] == "assisted"
 
 
 def test_list_shows_every_design_and_measure(haystat):
