@@ -27,7 +27,7 @@ from haystat.pool.cells import FIRST_CANDIDATES
 from haystat.pool.order import permanent_numbers
 from haystat.progress import progress_bar
 
-CHUNK = 1 << 18  # pairs that are scored at a time: they stay in the cache
+CHUNK = 1 << 20  # pairs that are scored at a time
 COLUMNS = Columns(("pair",), ("score",))
 
 #: scores of some rows of the left table with all of the right, (n, m)
