@@ -97,7 +97,8 @@ def study(linked, tmp_path):
     frame.to_parquet(path)
     table = FORMATS["splink"].pool(path)
     pool = table.pool(strata=16)
-    with hs.Study.create(tmp_path / "s.haystat", pool, show=table.show, random_state=0) as study:
+    path = tmp_path / "s.haystat"
+    with hs.Study.create(path, pool, "f1", "adaptive", show=table.show, random_state=0) as study:
         for _ in range(4):
             study.tell({q.item: int(is_match(q.item, matches)) for q in study.ask(50)})
         yield study

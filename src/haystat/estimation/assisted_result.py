@@ -88,7 +88,7 @@ class AssistedEstimate(Estimate):
     @property
     def intervals_if_falling(self) -> FloatArray:
         """Chance alone: no stray hides, the share of positives keeps falling with the score."""
-        return self._joined(self.shape.quantile(self.level), None)
+        return self._joined(self.shape.quantile(self.level), (0.0, 0.0))
 
     @property
     def intervals_from_labels(self) -> FloatArray:

@@ -53,21 +53,27 @@ class Strays:
         return max(float(np.sum(expected + (weights[:, 1] - 1) * self.stray)), 0.0)
 
     def posterior(self, level: float) -> tuple[float, float]:
-        """Ends of the central interval for the number not labelled."""
+        """Ends of the central interval for the number not labelled.
+
+        It starts at 0 unless that is unlikely; beyond, the spread of the mean is all that counts.
+        """
         grid, weight, _ = self._posterior
         total = np.cumsum(weight)
-        low, high = np.interp([(1 - level) / 2, (1 + level) / 2], total / total[-1], grid)
-        return self._hidden(low), self._hidden(high)
+        tail = (1 - level) / 2
+        low, high = np.interp([tail, 1 - tail], total / total[-1], grid)
+        none = float(weight @ np.exp(-grid * (1 - self.inclusion)) / total[-1])
+        return 0.0 if none >= tail else self._hidden(low), self._hidden(high)
 
     def at_any_time(self, level: float) -> tuple[float, float]:
         """The same, valid however often one looks (Waudby-Smith and Ramdas 2020).
 
         Prior over posterior is a martingale at the true number, so that it exceeds 1 / (1 - level)
-        at some time with probability at most 1 - level.
+        at some time with probability at most 1 - level. It starts at 0 unless that is unlikely.
         """
         grid, _, ratio = self._posterior
         inside = grid[ratio >= 1 - level]
-        return self._hidden(float(inside.min())), self._hidden(float(inside.max()))
+        low, high = self._hidden(float(inside.min())), self._hidden(float(inside.max()))
+        return 0.0 if np.exp(-low) >= (1 - level) / 2 else low, high
 
     def without_prior(self, level: float) -> tuple[float, float]:
         """Ends of the exact Poisson interval, which trusts nothing but the labels."""
