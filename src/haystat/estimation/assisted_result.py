@@ -123,7 +123,9 @@ class AssistedEstimate(Estimate):
         half = np.sqrt((multiplier * self.std_errors) ** 2 + shift**2)
         below, above = half - shift, half + shift
         if ends is not None and self.effect is not None:
-            both = np.stack([self.effect.value(number) for number in ends]) - self.values
+            moved = np.stack([self.effect.value(number) for number in ends])
+            # Without strays the measure may be 0/0, which says nothing about where it lies.
+            both = np.nan_to_num(moved - self.values)
             below = np.hypot(below, np.maximum(-both.min(axis=0), 0))
             above = np.hypot(above, np.maximum(both.max(axis=0), 0))
         return np.clip(np.stack([self.values - below, self.values + above], axis=1), *self.bounds)
