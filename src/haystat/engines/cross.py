@@ -49,10 +49,15 @@ class Cross:
         return n_rows(self.left), n_rows(self.right)
 
     def chunks(self) -> Iterator[tuple[int, NDArray[np.floating[Any]]]]:
-        """The first pair of each chunk, and the scores of its pairs."""
+        """The first pair of each chunk, and the scores of its pairs, until the next but one.
+
+        They are copied into one of two buffers: what score() allocates is then free at once, and
+        the next call finds it in the cache.
+        """
         n_left, n_right = self.shape
         step = max(1, self.chunk // n_right)
-        for start in range(0, n_left, step):
+        buffers: dict[Any, NDArray[np.floating[Any]]] = {}
+        for number, start in enumerate(range(0, n_left, step)):
             stop = min(start + step, n_left)
             given = self.score(rows_of(self.left, start, stop), self.right)
             scores = np.asarray(given)
@@ -63,7 +68,13 @@ class Cross:
                     f"score() gave shape {scores.shape} for {stop - start} rows and {n_right}; "
                     f"give one score a pair, {(stop - start, n_right)}"
                 )
-            yield start * n_right, scores.reshape(-1)
+            name = number % 2, scores.dtype
+            if name not in buffers:
+                buffers[name] = np.empty((step, n_right), dtype=scores.dtype)
+            kept = buffers[name][: stop - start]
+            kept[:] = scores
+            del given, scores
+            yield start * n_right, kept.reshape(-1)
 
 
 class CrossPool(EnginePool):
