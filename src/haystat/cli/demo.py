@@ -35,7 +35,7 @@ class Run:
 def demo(
     labels: int = typer.Option(1000, help="How many questions to ask."),
     picture: Path = typer.Option(Path("haystat-demo.png"), help="Where to save the picture."),
-    seed: int = typer.Option(3, help="Seed of the records and of the draws."),
+    seed: int = typer.Option(0, help="Seed of the records and of the draws."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Evaluate a record matcher on a million generated pairs, and compare with the truth.
@@ -133,13 +133,17 @@ def _save_picture(runs: list[Run], truth: np.ndarray, path: Path) -> None:
             n_labels = [estimate.n_labels for estimate in run.estimates]
             ends = np.array([estimate.intervals[index] for estimate in run.estimates])
             values = [estimate.values[index] for estimate in run.estimates]
-            axis.fill_between(n_labels, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, lw=0)
+            if run is runs[0]:
+                axis.fill_between(n_labels, *ends.T, color=colour, alpha=0.2, lw=0)
+            else:  # bands on top of each other are hard to tell apart
+                axis.plot(n_labels, ends, color=colour, lw=0.9, ls=":")
             known = "" if np.isfinite(values).any() else " (undefined)"
             axis.plot(n_labels, values, color=colour, label=run.design + known)
         axis.axhline(truth[index], color="black", ls="--", lw=1, label="truth")
         axis.set(title=name, xlabel="labels", ylim=(0, 1))
     axes[0].set_ylabel("estimate and 95% interval")
-    axes[-1].legend(loc="lower right", frameon=False)
-    figure.tight_layout()
+    lines = [line for line in axes[0].get_lines() if not line.get_label().startswith("_")]
+    figure.legend(handles=lines, loc="lower center", ncols=len(lines), frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path, dpi=150)
     plt.close(figure)
