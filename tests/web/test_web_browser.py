@@ -344,6 +344,14 @@ def test_a_token_in_the_link_opens_the_page_and_leaves_the_address(study_file, o
         assert all(name.startswith(address) for name in names)  # nothing from elsewhere
 
 
+def test_the_form_takes_the_token(study_file, open_page):
+    with serving(study_file[0], secret="a-long-enough-token") as address:
+        page = open_page(f"{address}/login")
+        page.fill("#secret", "a-long-enough-token")
+        page.click("button[type=submit]")
+        wait_for_question(page)
+
+
 def test_a_page_recovers_when_the_server_comes_back(study_file, open_page):
     path, labels = study_file
     with serving(path) as address:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import subprocess
@@ -14,6 +15,7 @@ import haystat as hs
 from haystat.errors import BadOption
 from haystat.web import guard
 from haystat.web.downloads import path_below
+from haystat.web.files import receive
 from haystat.web.settings import checked_address
 
 SECRET = "correct-horse-battery"
@@ -182,7 +184,7 @@ def test_every_answer_has_the_strict_headers(caller, path):
     assert "frame-ancestors 'none'" in policy
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
 
 
 def test_the_report_may_not_run_anything(caller):
@@ -312,3 +314,18 @@ def test_an_upload_lands_in_the_folder_under_a_plain_name(caller, study_file, na
     assert (study_file[0].parent / kept).is_file()
     again = upload(caller, name, b"id,score\n1,0.5\n").json()["file"]
     assert again != kept  # nothing is overwritten
+
+
+def test_two_uploads_of_one_name_at_once_are_both_kept(tmp_path):
+    async def body(text):
+        yield b"id,score\n"
+        await asyncio.sleep(0.01)
+        yield text
+
+    async def both():
+        bodies = body(b"1,0.5\n"), body(b"2,0.7\n")
+        return await asyncio.gather(*(receive(tmp_path, "pool.csv", b, 1000) for b in bodies))
+
+    assert sorted(asyncio.run(both())) == ["pool-2.csv", "pool.csv"]
+    lines = {path.read_text().splitlines()[1] for path in tmp_path.iterdir()}
+    assert lines == {"1,0.5", "2,0.7"}

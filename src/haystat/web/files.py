@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -121,8 +121,8 @@ def _first(names: list[str], pattern: str) -> str | None:
 
 async def receive(folder: Path, name: str, parts: AsyncIterator[bytes], most: int) -> str:
     """Write an upload into the folder, whole or not at all; the name it got."""
-    path = _free(folder, clean_name(name))
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    plain = clean_name(name)
+    draft = folder / f".{secrets.token_hex(8)}.part"  # two people may send the same name at once
     try:
         size, first = 0, b""
         with draft.open("xb") as file:
@@ -132,7 +132,8 @@ async def receive(folder: Path, name: str, parts: AsyncIterator[bytes], most: in
                     raise HTTPException(413, f"the file is larger than {most / 1e6:.0f} MB")
                 first = first if len(first) >= 4096 else first + part[:4096]
                 file.write(part)
-        _check_content(path.name, first)
+        _check_content(plain, first)
+        path = _free(folder, plain)
         draft.rename(path)
     finally:
         draft.unlink(missing_ok=True)
