@@ -94,8 +94,9 @@ def refuse_missed(
     if missed.any():
         of_missed = np.unique(cell[missed.any(axis=1)])
         share = problem.cells.size[of_missed].sum() / problem.size
+        mixing = ", or mix in uniform draws with delta=0.1" if hasattr(design, "delta") else ""
         raise NoSupport(
             f"labels collected for {problem.measure.name} by design {design} cannot estimate "
             f"{measure.name}: items that it needs, in cells with {share:.1%} of the pool, are "
-            "not drawn. Evaluate both together, or mix in uniform draws with delta=0.1"
+            f"not drawn. Evaluate both together{mixing}"
         )

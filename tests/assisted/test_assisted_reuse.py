@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import haystat as hs
 from haystat.assistance import blocks_of
+from haystat.errors import NoSupport
 from haystat.log import NO_ANSWER
 
 
@@ -137,3 +140,28 @@ def test_several_components_have_an_interval_each(pool_of, truth, oracle):
     exact = truth(both, pool, label)
     assert np.all(estimate.anytime_intervals[:, 0] <= exact)
     assert np.all(exact <= estimate.anytime_intervals[:, 1])
+
+
+def test_a_refusal_names_only_options_that_the_design_has(pool_of, oracle):
+    pool, label = pool_of()
+    ev = hs.Evaluation(pool, "precision", random_state=1)
+    ev.run(oracle(label), 20)
+    with pytest.raises(NoSupport, match=r"Evaluate both together$"):
+        ev.estimate("f1")
+
+
+@pytest.mark.parametrize("budget", [0, 20])
+def test_every_estimate_has_the_four_intervals(pool_of, oracle, budget):
+    pool, label = pool_of(20)
+    ev = hs.Evaluation(pool, "f1", random_state=1)
+    estimate = ev.run(oracle(label), budget)  # nothing known, or everything
+    np.testing.assert_equal(estimate.interval_if_falling, estimate.interval)
+    np.testing.assert_equal(estimate.interval_from_labels, estimate.interval)
+
+
+def test_no_more_positives_hide_than_there_are_items(pool_of, oracle):
+    pool, label = pool_of(600, centre=-3)
+    estimate = hs.Evaluation(pool, "accuracy", random_state=1).run(oracle(label), 4)
+    (warning,) = estimate.warnings
+    hidden = re.search(r"up to ([\d,]+) positives could hide among ([\d,]+) items", warning)
+    assert hidden[1] == hidden[2]

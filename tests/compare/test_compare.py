@@ -13,7 +13,7 @@ import haystat as hs
 from haystat import cli
 from haystat.comparison.duels import duels, labels_left
 from haystat.errors import BadOption, NoSupport, UnknownName
-from haystat.measures import F1, Difference, Differences, Recall, Several
+from haystat.measures import F1, Brier, Difference, Differences, Recall, Several, Within
 
 SIZE = 3000
 
@@ -152,6 +152,15 @@ def test_a_lower_error_wins(data):
     assert found.best == "sharp"
     turned = hs.compare(pool, "brier", oracle=answer, budget=100, better="higher", random_state=0)
     assert turned.best == "noise"
+
+
+def test_a_lower_error_wins_in_a_group_too(data):
+    scores = {name: 1 / (1 + np.exp(-1.5 * values)) for name, values in data[0].items()}
+    group = Within(Brier(), mask=np.arange(SIZE) % 4 > 0)
+    answer = lambda items: data[1][items]  # noqa: E731
+    pool = hs.Pool(scores, strata=16)
+    found = hs.compare(pool, group, oracle=answer, budget=300, random_state=0)
+    assert found.best == "sharp"
 
 
 def test_labels_left_follow_the_root_law():

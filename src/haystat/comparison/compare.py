@@ -16,6 +16,7 @@ from haystat.evaluation import Evaluation, Oracle, RandomState
 from haystat.measures.base import Measure
 from haystat.measures.combine import Difference, ForSystems
 from haystat.measures.differences import Differences, checked_rivals
+from haystat.measures.within import Within
 from haystat.pool.base import AnyPool
 
 LOWER_IS_BETTER = ("brier", "mae", "mse", "rmse")
@@ -133,8 +134,7 @@ def compare(
     level = checked_level(level)
     check_choice("interval", interval, tuple(INTERVALS))
     target = _target(source, measure)
-    lower = getattr(target, "name", "") in LOWER_IS_BETTER
-    side = better or ("lower" if lower else "higher")
+    side = better or _better(target)
     check_choice("better", side, BETTER)
     rivals = checked_rivals(_pool(source).schema.systems if systems is None else systems)
     wanted = Differences(target, rivals)
@@ -193,6 +193,13 @@ def _order(found: Estimate, n_systems: int, sign: float) -> list[int]:
     first, second = np.triu_indices(n_systems, 1)
     lead[first, second], lead[second, first] = found.values, -found.values
     return [int(i) for i in np.argsort(-sign * np.nan_to_num(lead).sum(axis=1), kind="stable")]
+
+
+def _better(target: Any) -> str:
+    """Which side suits the measure; in a sub-population it is the same as in the pool."""
+    while isinstance(target, Within):
+        target = target.measure
+    return "lower" if getattr(target, "name", "") in LOWER_IS_BETTER else "higher"
 
 
 def _pool(source: Any) -> AnyPool:

@@ -76,7 +76,7 @@ class AssistedEstimate(Estimate):
     """
 
     shape: Shape = field(default_factory=lambda: Shape.normal(1), repr=False)
-    strays: Strays | None = None
+    strays: Strays | None = field(default=None, repr=False)
     effect: StrayEffect | None = field(default=None, repr=False)
 
     @property
@@ -95,16 +95,6 @@ class AssistedEstimate(Estimate):
         """Chance, and as many strays as the labels cannot rule out: no prior at all."""
         ends = None if self.strays is None else self.strays.without_prior(self.level)
         return self._joined(self.shape.quantile(self.level), ends)
-
-    @property
-    def interval_if_falling(self) -> tuple[float, float] | FloatArray:
-        """Narrower than `interval`, if the share of positives keeps falling with the score."""
-        return self._one_or_all(self.intervals_if_falling)
-
-    @property
-    def interval_from_labels(self) -> tuple[float, float] | FloatArray:
-        """Wider than `interval`: what nothing but the labels would support."""
-        return self._one_or_all(self.intervals_from_labels)
 
     @property
     def anytime_intervals(self) -> FloatArray:
@@ -139,7 +129,7 @@ class AssistedEstimate(Estimate):
         if not np.any(np.ptp(alone, axis=1) > MUCH_WIDER * width):
             return []
         widest = int(np.argmax(np.ptp(alone, axis=1) - width))
-        most = self.strays.without_prior(self.level)[1]
+        most = min(self.strays.without_prior(self.level)[1], self.strays.n_hidden)
         step = abs(self.effect.value(self.effect.already + 1) - self.values)[widest]
         n_labels = self.strays.labels_to_exclude(float(width[widest] / max(step, 1e-300)))
         return [

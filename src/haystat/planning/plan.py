@@ -158,8 +158,7 @@ def plan(
 
 def interval_widths(estimate: Estimate, interval: str) -> FloatArray:
     """Width of the interval of each component, (m,)."""
-    # An exact estimate has one interval for all purposes.
-    ends: FloatArray = getattr(estimate, INTERVALS[interval], estimate.intervals)
+    ends: FloatArray = getattr(estimate, INTERVALS[interval])
     return np.asarray(ends[:, 1] - ends[:, 0])
 
 

@@ -200,7 +200,7 @@ def _curve(curve: Data) -> str:
     start = (
         f" It begins at a score of {curve['from']:.3g}, from which on everything is predicted "
         "positive; these labels cannot speak about lower thresholds (to reach them, make a study "
-        "with --option delta=0.1)."
+        "with --measure pr_curve)."
         if curve.get("from") is not None
         else ""
     )
