@@ -88,7 +88,8 @@ class AssistedEstimate(Estimate):
     @property
     def intervals_if_falling(self) -> FloatArray:
         """Chance alone: no stray hides, the share of positives keeps falling with the score."""
-        return self._joined(self.shape.quantile(self.level), (0.0, 0.0))
+        ends = None if self.effect is None else (0.0, self.effect.already)
+        return self._joined(self.shape.quantile(self.level), ends)
 
     @property
     def intervals_from_labels(self) -> FloatArray:
@@ -115,9 +116,10 @@ class AssistedEstimate(Estimate):
         if ends is not None and self.effect is not None:
             moved = np.stack([self.effect.value(number) for number in ends])
             # Without strays the measure may be 0/0, which says nothing about where it lies.
-            both = np.nan_to_num(moved - self.values)
-            below = np.hypot(below, np.maximum(-both.min(axis=0), 0))
-            above = np.hypot(above, np.maximum(both.max(axis=0), 0))
+            fewer, more = np.nan_to_num(moved - self.values)
+            # That nothing hides at all, neither strays nor what the trend expects, is one case.
+            below = np.hypot(below, np.maximum(-more, 0)) + np.maximum(-fewer, 0)
+            above = np.hypot(above, np.maximum(more, 0)) + np.maximum(fewer, 0)
         return np.clip(np.stack([self.values - below, self.values + above], axis=1), *self.bounds)
 
     def doubts(self) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 
 SMALLEST = 1e-12
+SMALLEST_CAP = 2.0  # items that a label may always stand for besides itself
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def label_weights(sample: Sample) -> FloatArray:
     they take back what the model expects too much.
     """
     extra = np.broadcast_to(1 / np.maximum(sample.inclusion, SMALLEST) - 1, sample.share.T.shape).T
-    cap = caps(sample)
+    cap = np.maximum(caps(sample), SMALLEST_CAP)
     over = sample.against & (extra > cap)
     n_over = np.where(over, sample.labelled, 0).sum(axis=0)
     limit = np.where(sample.against, cap * np.maximum(n_over, 1), np.inf)
