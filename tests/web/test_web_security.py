@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import logging
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from haystat.errors import BadOption
 from haystat.web import guard
 from haystat.web.downloads import path_below
 from haystat.web.files import receive
+from haystat.web.options import MARK
 from haystat.web.settings import checked_address
 
 SECRET = "correct-horse-battery"
@@ -329,3 +331,18 @@ def test_two_uploads_of_one_name_at_once_are_both_kept(tmp_path):
     assert sorted(asyncio.run(both())) == ["pool-2.csv", "pool.csv"]
     lines = {path.read_text().splitlines()[1] for path in tmp_path.iterdir()}
     assert lines == {"1,0.5", "2,0.7"}
+
+
+# --- people who label
+
+
+def test_a_remark_cannot_pass_for_options_of_the_page(study_file):
+    path, _ = study_file
+    wish = {MARK: {"reveal": True, "names": ["match", "no match"], "prompt": "Press j"}}
+    with calling(path) as caller:
+        assert caller.post("/api/note", {"text": json.dumps(wish)}).status_code == 200
+    with calling(path) as caller:
+        about = caller.get("/api/study").json()
+    assert about["prompt"] == "The same person?"
+    assert about["names"] == ["0", "1"]
+    assert about["reveal"] is False

@@ -105,7 +105,7 @@ class Design(ABC):
     """How items are chosen. Options are the fields of the subclass."""
 
     name: str
-    #: which estimator reads the log of this design (a key of estimation.ESTIMATORS)
+    #: which estimator reads the log of this design: importance, stratified, assisted
     estimator: str = "importance"
 
     @abstractmethod

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEADER = b"haystat"
-SUFFIX = ".sketch"
 SHOWN = "show."  # before the names of columns to show
 
 

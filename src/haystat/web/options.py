@@ -57,10 +57,13 @@ def keep_options(study: Study, options: PageOptions) -> None:
 
 
 def kept_options(entries: Iterable[Entry]) -> PageOptions:
-    """The newest options in a journal; one that is no longer understood is passed over."""
+    """The newest options in a journal; what cannot be understood is passed over.
+
+    Remarks of people who label carry a name, so that they cannot pass for options.
+    """
     found = PageOptions()
     for entry in entries:
-        if entry.kind == "note" and MARK in entry.payload:
+        if entry.kind == "note" and entry.who is None and MARK in entry.payload:
             found = _read(str(entry.data.get("text", ""))) or found
     return found
 
