@@ -16,7 +16,7 @@ from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, LogError
 from haystat.estimation.census import census
-from haystat.estimation.importance import estimate_importance
+from haystat.estimation.importance import check_options, estimate_importance
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
 from haystat.estimation.stratified import estimate_stratified
 from haystat.ledger import Ledger, pose
@@ -148,7 +148,8 @@ class Evaluation:
 
         pool: the same items (ids in any order) as other systems see them, also such that did not
         exist when the labels were taken. Raises NoSupport where the draws could not reach what
-        the measure needs.
+        the measure needs. covariance, stage_weights: as in estimate_importance, for the designs
+        that draw with replacement; the others have one of each.
         """
         level = checked_level(level)
         options = {"covariance": covariance, "stage_weights": stage_weights}
@@ -333,6 +334,7 @@ def estimate_from(
 
     needed (K, C): cells whose items must have their label under a label of which there is a loss.
     """
+    check_options(covariance, stage_weights)
     if ledger.settled(needed):
         item, label = ledger.known()
         return census(measure, pool.outputs(item), label, level, size=pool.size)

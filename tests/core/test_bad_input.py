@@ -106,6 +106,14 @@ def test_more_labels_than_items_are_refused(case, oracle_of):
     assert ev.log.events == []
 
 
+@pytest.mark.parametrize("design", hs.designs.DESIGNS)
+@pytest.mark.parametrize("option", ["covariance", "stage_weights"])
+def test_an_estimate_refuses_options_that_there_are_not(case, design, option):
+    ev = hs.Evaluation(case[0], design=design, random_state=0)
+    with pytest.raises(BadOption, match=f"{option} is 'nope'"):
+        ev.estimate(**{option: "nope"})
+
+
 def test_an_oracle_must_answer_every_item(case):
     with pytest.raises(AnswerError, match="1 labels for 20 items"):
         hs.Evaluation(case[0], random_state=0).run(lambda items: [1], budget=50, batch_size=20)

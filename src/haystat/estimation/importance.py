@@ -38,8 +38,7 @@ def estimate_importance(
     stage_weights: "draws" counts every draw alike; "sqrt" counts a draw of stage t sqrt(t) times
         (Owen and Zhou 2000), so that early, less informed stages count for less.
     """
-    if covariance not in COVARIANCES:
-        raise BadOption(f"covariance is {covariance!r}; it can be {list(COVARIANCES)}")
+    check_options(covariance, stage_weights)
     share = draw_shares(rows, stage_weights)
     groups = group_draws(rows, share, measure, outputs)
     like, label = outputs.take(groups.example), rows.label[groups.example]
@@ -68,6 +67,14 @@ def estimate_importance(
         {"risk": risk, **weight_summary(rows)},
         tails=tails,
     )
+
+
+def check_options(covariance: str, stage_weights: str) -> None:
+    """Raise where an option is none of those there are."""
+    if covariance not in COVARIANCES:
+        raise BadOption(f"covariance is {covariance!r}; it can be {list(COVARIANCES)}")
+    if stage_weights not in STAGE_WEIGHTS:
+        raise BadOption(f"stage_weights is {stage_weights!r}; it can be {list(STAGE_WEIGHTS)}")
 
 
 @dataclass(frozen=True)
@@ -123,10 +130,8 @@ def draw_shares(rows: Rows, stage_weights: str) -> FloatArray:
     n_draws = np.bincount(rows.stage, weights=rows.count)
     if stage_weights == "draws":
         return np.full(len(rows.stage), 1.0 / n_draws.sum())
-    if stage_weights == "sqrt":
-        stage_weight = np.sqrt(np.arange(1, len(n_draws) + 1))
-        return (stage_weight / (stage_weight @ n_draws))[rows.stage]
-    raise BadOption(f"stage_weights is {stage_weights!r}; it can be {list(STAGE_WEIGHTS)}")
+    stage_weight = np.sqrt(np.arange(1, len(n_draws) + 1))
+    return (stage_weight / (stage_weight @ n_draws))[rows.stage]
 
 
 def sample_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> FloatArray:
