@@ -186,6 +186,9 @@ def test_a_stochastic_oracle_and_numbers_are_refused_with_a_way_out(pool_of):
     "options",
     [
         {"uniform": (0, 0.3)},
+        {"uniform": (0.1,)},
+        {"uniform": 0.1},
+        {"slope": float("nan")},
         {"uniform": (0.5, 0.3)},
         {"uniform": (0.5, 1.3)},
         {"slope_sd": 0},

@@ -70,8 +70,12 @@ class Assisted(Design):
     estimator = "assisted"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.uniform, tuple | list) or len(self.uniform) != 2:
+            raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.02, 0.3)")
         low, high = self.uniform
         object.__setattr__(self, "uniform", (low, high))  # a list, where it comes from a file
+        if not np.isfinite(self.slope):
+            raise BadOption(f"slope is {self.slope}; it must be finite")
         if not 0 < low <= high <= 1:
             raise BadOption(f"uniform is {self.uniform}; give two shares, 0 < first <= second <= 1")
         for name in ("slope_sd", "bend_sd", "rare", "dense", "cap"):
