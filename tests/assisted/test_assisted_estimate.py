@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,12 @@ import haystat as hs
 from haystat.assistance import assisted_from, blocks_of
 from haystat.designs.assisted import Assisted
 from haystat.estimation import strays
-from haystat.estimation.assisted import assisted_risk, error_terms
+from haystat.estimation.assisted import assisted_risk, error_terms, surprise
 from haystat.estimation.sample import sample_of
 from haystat.estimation.weights import label_weights
 from haystat.evaluation import estimate_from
 from haystat.ledger import pose
+from haystat.log import NO_ANSWER
 
 REPEATS = 150
 
@@ -201,3 +204,30 @@ def test_no_estimate_lies_outside_its_range(pool_of, ledger_after, seed):
             continue
         for low, high in (estimate.interval, estimate.anytime_interval):
             assert 0 <= low <= estimate.value <= high <= 1
+
+
+def test_a_sum_that_cancels_is_zero():
+    """Where no positive is left, recall is 0/0 and not what rounding makes of it."""
+    rng = np.random.default_rng(3)
+    for size in range(20, 400, 20):
+        pool = hs.Pool(rng.normal(-1, 2, size), threshold=-100.0, strata=1)
+        evaluation = hs.Evaluation(pool, "recall", random_state=size)
+        estimate = evaluation.run(lambda items: [0] * len(items), 3)
+        n_positives = estimate.details["risk"][1]
+        assert n_positives == 0 or n_positives > 1e-6
+        assert np.isnan(estimate.value) == (n_positives == 0)
+
+
+def test_a_cell_that_nobody_can_label_has_no_part_in_the_error(pool_of, ledger_after):
+    pool, label = pool_of(400)
+    cells = pose(pool, hs.measures.F1().bind(pool.schema)).cells
+    inside = cells.of_item == np.argmin(cells.size)
+    ledger = ledger_after(pool, "f1", np.where(inside, NO_ANSWER, label), [400], 1)
+    sample, blocks, _ = seen(pool, ledger)
+    assert sample.size.min() == 0
+    blocks = replace(blocks, size=blocks.size * sample.size / cells.size)
+    deviation = np.ones((len(cells), 2, 1))
+    # As many positives as the model expects three times over.
+    sample = replace(sample, share=np.full_like(sample.share, 0.1), labelled=3 * sample.labelled)
+    weights = np.full_like(sample.share, 2.0)
+    assert surprise(sample, blocks, deviation, weights).max() > 1

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import halfcauchy, poisson
 
+import haystat as hs
 from haystat.estimation import strays
 from haystat.estimation.strays import Strays
 
@@ -100,3 +101,15 @@ def test_hidden_strays_in_the_estimate_by_hand():
     case = Strays(np.array([2.0]), np.array([10.0]), np.array([200.0]), 0.01, 0.1, 5.0, 2.0)
     assert case.in_estimate(np.array([[5.0, 4.0]])) == pytest.approx(2 - 0.4 + 6)
     assert case.in_estimate(np.array([[500.0, 1.0]])) == 0
+
+
+def test_items_out_of_reach_hide_nothing(pool_of, oracle):
+    """The same group, as part of a pool and as a pool of its own."""
+    pool, label = pool_of(3000, centre=-3)
+    inside = np.arange(3000) % 4 == 0
+    group = hs.measures.Within(hs.measures.F1(), mask=inside)
+    part = hs.Evaluation(pool, group, random_state=1).run(oracle(label), 200)
+    alone = hs.Pool(np.asarray(pool.outputs(np.flatnonzero(inside)).scores[:, 0]), strata=8)
+    whole = hs.Evaluation(alone, "f1", random_state=1).run(oracle(label[inside]), 200)
+    assert part.strays.n_hidden == whole.strays.n_hidden
+    assert np.ptp(part.anytime_interval) < 1.5 * np.ptp(whole.anytime_interval)

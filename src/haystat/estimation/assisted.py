@@ -16,11 +16,12 @@ import numpy as np
 
 from haystat.estimation.assisted_result import AssistedEstimate, Shape, StrayEffect
 from haystat.estimation.strays import Strays
-from haystat.estimation.weights import Sample, caps, label_weights
+from haystat.estimation.weights import SMALLEST, Sample, caps, label_weights
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.losses import CellLosses
 
+ROUNDING = 1e-13  # of the parts of a sum, below which it is zero
 LOOSER = 3.0  # times the cap of the weights, for the error of the estimate
 
 
@@ -102,11 +103,16 @@ def assisted_risk(
     cell, label, outputs = labels
     size = float(blocks.size.sum())
     weight = weights[cell, label] / size
-    risk = blocks.risk(blocks.size[:, None] * sample.share[blocks.cell] / size)
-    risk = risk + measure.risk(outputs, label, weight)
+    parts = [
+        blocks.risk(blocks.size[:, None] * sample.share[blocks.cell] / size),
+        measure.risk(outputs, label, weight),
+    ]
     for c in range(sample.share.shape[1]):
-        risk -= measure.risk(outputs, np.full(len(label), c), weight * sample.share[cell, c])
-    return risk
+        expected = weight * sample.share[cell, c]
+        parts.append(-measure.risk(outputs, np.full(len(label), c), expected))
+    risk = np.sum(parts, axis=0)
+    # What cancels is zero, not what rounding leaves: a measure may divide by it.
+    return np.where(np.abs(risk) < ROUNDING * np.sum(np.abs(parts), axis=0), 0.0, risk)
 
 
 def error_terms(
@@ -146,7 +152,9 @@ def surprise(
     np.add.at(
         square, blocks.cell, blocks.size[:, None] * np.einsum("bcm,bcm->bc", deviation, deviation)
     )
-    pull = np.where(sample.against, (weights - 1) ** 2 * square, 0.0) / sample.size[:, None]
+    # A cell whose items nobody can label has no size left, and no pull.
+    one = square / np.maximum(sample.size, SMALLEST)[:, None]
+    pull = np.where(sample.against, (weights - 1) ** 2 * one, 0.0)
     found = np.sum(pull * sample.labelled, axis=0)
     expected = np.sum(
         pull * sample.size[:, None] * sample.share * sample.inclusion[:, None], axis=0
@@ -158,7 +166,7 @@ def surprise(
 def stray_shift(sample: Sample, blocks: Blocks) -> FloatArray:
     """Change of the summed losses when one stray more hides among the predicted negatives, (d,)."""
     hidden = sample.size - sample.labelled.sum(axis=1)
-    low = sample.against[:, -1] & (hidden > 0)
+    low = sample.against[:, -1] & (hidden > 0) & sample.in_reach
     part = np.where(low, hidden, 0) / np.maximum(sample.size, 1)
     mass = blocks.size * part[blocks.cell]
     total = float(mass.sum())

@@ -43,7 +43,7 @@ def strays_of(sample: Sample, state: AssistedState) -> Strays | None:
     """Strays, where the model knows of them and items are predicted negative."""
     if not isinstance(state.shares, SplineShares):
         return None
-    low = state.shares.model.low
+    low = state.shares.model.low & sample.in_reach
     hidden = np.where(low, sample.size - sample.labelled.sum(axis=1), 0)
     if not hidden.any():
         return None

@@ -31,6 +31,11 @@ class Sample:
     cap: float
 
     @property
+    def in_reach(self) -> BoolArray:
+        """Cells whose items may be labelled, (K,); others do not matter to the measure."""
+        return self.inclusion > 0
+
+    @property
     def expected(self) -> FloatArray:
         """Items of each cell and class: those labelled, and the model's guess of the rest."""
         hidden: FloatArray = self.size - self.labelled.sum(axis=1)
