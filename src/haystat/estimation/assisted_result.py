@@ -99,7 +99,8 @@ class AssistedEstimate(Estimate):
 
     @property
     def anytime_intervals(self) -> FloatArray:
-        ends = None if self.strays is None else self.strays.at_any_time(self.level)
+        """Chance by a confidence sequence; the posterior of strays does not mind peeking."""
+        ends = None if self.strays is None else self.strays.posterior(self.level)
         multiplier = np.full(len(self.values), sequence_multiplier(self.level, self.n_labels))
         return self._joined(multiplier, ends)
 

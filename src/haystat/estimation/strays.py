@@ -56,24 +56,14 @@ class Strays:
         """Ends of the central interval for the number not labelled.
 
         It starts at 0 unless that is unlikely; beyond, the spread of the mean is all that counts.
+        A posterior does not mind when one stops: it holds at that moment as at any other.
         """
-        grid, weight, _ = self._posterior
+        grid, weight = self._posterior
         total = np.cumsum(weight)
         tail = (1 - level) / 2
         low, high = np.interp([tail, 1 - tail], total / total[-1], grid)
         none = float(weight @ np.exp(-grid * (1 - self.inclusion)) / total[-1])
         return 0.0 if none >= tail else self._hidden(low), self._hidden(high)
-
-    def at_any_time(self, level: float) -> tuple[float, float]:
-        """The same, valid however often one looks (Waudby-Smith and Ramdas 2020).
-
-        Prior over posterior is a martingale at the true number, so that it exceeds 1 / (1 - level)
-        at some time with probability at most 1 - level. It starts at 0 unless that is unlikely.
-        """
-        grid, _, ratio = self._posterior
-        inside = grid[ratio >= 1 - level]
-        low, high = self._hidden(float(inside.min())), self._hidden(float(inside.max()))
-        return 0.0 if np.exp(-low) >= (1 - level) / 2 else low, high
 
     def without_prior(self, level: float) -> tuple[float, float]:
         """Ends of the exact Poisson interval, which trusts nothing but the labels."""
@@ -100,12 +90,11 @@ class Strays:
         return max(float(number) * (1 - self.inclusion), 0.0)
 
     @property
-    def _posterior(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Numbers on a grid of prior quantiles, their posterior weight, posterior over prior."""
+    def _posterior(self) -> tuple[FloatArray, FloatArray]:
+        """Numbers on a grid of prior quantiles, and their posterior weight."""
         quantile = (np.arange(GRID) + 0.5) / GRID
         scale = max(SCALE, SCALE_SHARE * self.n_positives)
         grid = scale * np.tan(np.pi / 2 * quantile)
         mean = grid * self._inclusion
         fit = self.found * np.log(np.maximum(mean, 1e-300)) - mean
-        weight = np.exp(fit - fit.max())
-        return grid, weight, np.asarray(weight / weight.mean())
+        return grid, np.exp(fit - fit.max())
