@@ -34,6 +34,7 @@ BUDGETS = (500, 1000, 2000)
 BATCH = 50
 INTERVALS = ("intervals", "intervals_if_falling", "intervals_from_labels", "anytime_intervals")
 LARGEST_RATIO = 10.0
+EXACT = 1e-20  # squared error below which an estimate is the truth
 WORTH = 0.05  # F1 from which a system counts as a pool of its own
 
 
@@ -133,17 +134,17 @@ HEAD = (
 
 def compared(ours: Any, theirs: Any, truth: float, limit: float) -> dict[str, Any]:
     """What one row says."""
-    error, square = ours[:, 0] - truth, np.nanmean((theirs[:, 0] - truth) ** 2)
-    mse = float(np.mean(error**2))
+    error = ours[:, 0] - truth
+    squares = np.maximum((theirs[:, 0] - truth) ** 2, EXACT), np.maximum(error**2, EXACT)
+    square, mse = float(np.nanmean(squares[0])), float(np.mean(squares[1]))
     rng = np.random.default_rng(0)
     picks = rng.integers(0, len(error), (1000, len(error)))
-    squares = (theirs[:, 0] - truth) ** 2, error**2
     spread = np.nanmean(squares[0][picks], axis=1) / np.mean(squares[1][picks], axis=1)
     low, high = np.quantile(spread, [0.025, 0.975])
     row: dict[str, Any] = {
-        "adaptive": float(square),
+        "adaptive": square,
         "assisted": mse,
-        "ratio": float(square) / mse,
+        "ratio": square / mse,
         "ratio_low": float(low),
         "ratio_high": float(high),
         "limit": mse / limit if limit > 0 else None,
