@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
 
 import haystat as hs
 from haystat.errors import BadOption, BudgetError, LengthMismatch, UnknownLabel, UnknownName
@@ -74,6 +75,10 @@ def test_simulate_and_evaluation_estimate_alike(data):
     low, high = estimate.interval
     assert record.width[-1] == high - low
     assert record.covered[-1] == (low <= truth <= high)
+    half = student.ppf(0.975, estimate.n_draws - 1) * estimate.std_error
+    low, high = max(estimate.value - half, 0), min(estimate.value + half, 1)
+    assert record.width_clt[-1] == pytest.approx(high - low)
+    assert record.covered_clt[-1] == (low <= truth <= high)
     assert record.n_draws[-1] == estimate.n_draws
 
 
@@ -99,6 +104,9 @@ def test_the_summary_is_that_of_the_errors(data):
     assert row["bias"] == pytest.approx(errors.mean())
     assert row["coverage"] == np.mean([record.covered[0] for record in records])
     assert row["median_width"] == np.median([record.width[0] for record in records])
+    assert row["coverage_clt"] == np.mean([record.covered_clt[0] for record in records])
+    assert row["median_width_clt"] == np.median([record.width_clt[0] for record in records])
+    assert row["median_width_clt"] < row["median_width"]
 
 
 def test_the_bootstrap_band_has_the_width_of_a_normal_one():

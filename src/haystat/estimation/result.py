@@ -72,6 +72,11 @@ class Estimate:
         return self._one_or_all(self.intervals)
 
     @property
+    def clt_intervals(self) -> FloatArray:
+        """The paper's: values -+ Student's quantile times the standard errors, (m, 2)."""
+        return replace(self, tails=None)._around(t_quantile(self.level, self.n_draws))
+
+    @property
     def anytime_intervals(self) -> FloatArray:
         """Intervals that hold at all times at once, however often one looks, (m, 2)."""
         return self._around(sequence_multiplier(self.level, self.n_draws))

@@ -57,6 +57,8 @@ def _section(out: Path, name: str) -> str:
         _wide_table(rows, "mse", lambda value: f"{value:.2e}"),
         "<h3>Coverage of the 95% interval</h3>",
         _wide_table(rows, "coverage", lambda value: f"{value:.1%}"),
+        "<h3>Coverage of the plain interval of the central limit theorem</h3>",
+        _wide_table(rows, "coverage_clt", lambda value: f"{value:.1%}"),
         "<h3>Undefined estimates (0/0), of all repeats and components</h3>",
         _wide_table(rows, "undefined", lambda value: f"{value:.0f}"),
         "<h3>Settings</h3>",

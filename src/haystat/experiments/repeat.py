@@ -85,8 +85,9 @@ class Record:
 
     Over the components of the measure that are defined: square is the sum of the squared errors,
     error the sum of the errors; undefined counts the other components. covered is the share of
-    components whose interval holds the truth, width the median width of an interval. kl is the
-    divergence from the proposal to the optimal one. values (m,) is the last estimate, if kept.
+    components whose interval holds the truth, width the median width of an interval; covered_clt and
+    width_clt are those of the plain interval. kl is the divergence from the proposal to the optimal
+    one. values (m,) is the last estimate, if kept.
     """
 
     repeat: int
@@ -95,6 +96,8 @@ class Record:
     undefined: list[int]
     covered: list[float]
     width: list[float]
+    covered_clt: list[float]
+    width_clt: list[float]
     n_labels: list[int]
     n_draws: list[int]
     kl: list[float]
@@ -173,18 +176,26 @@ def compare(estimate: Estimate, truth: FloatArray) -> dict[str, Any]:
     exists = np.isfinite(truth)
     error = (estimate.values - truth)[exists]
     defined = np.isfinite(error)
-    low, high = estimate.intervals[exists].T
-    with np.errstate(invalid="ignore"):
-        inside = (low - ROUNDING <= truth[exists]) & (truth[exists] <= high + ROUNDING)
-        width = (high - low)[defined]
+    covered, width = hold(estimate.intervals[exists][defined], truth[exists][defined])
+    covered_clt, width_clt = hold(estimate.clt_intervals[exists][defined], truth[exists][defined])
     n = max(len(error), 1)
     return {
         "square": float(np.sum(error[defined] ** 2)),
         "error": float(np.sum(error[defined])),
         "undefined": int(np.sum(~defined)),
-        "covered": float(np.sum(inside & defined) / n),
-        "width": float(np.median(width)) if len(width) else float("nan"),
+        "covered": covered / n,
+        "width": width,
+        "covered_clt": covered_clt / n,
+        "width_clt": width_clt,
     }
+
+
+def hold(intervals: FloatArray, truth: FloatArray) -> tuple[float, float]:
+    """How many of the intervals (m, 2) hold the truth (m,), and their median width."""
+    low, high = intervals.T
+    inside = (low - ROUNDING <= truth) & (truth <= high + ROUNDING)
+    width = float(np.median(high - low)) if len(truth) else float("nan")
+    return float(np.sum(inside)), width
 
 
 def _kl(experiment: Experiment, ledger: Ledger | StochasticLedger) -> float:

@@ -161,7 +161,7 @@ def _save_table(frame: DataFrame, facts: Mapping[str, Any], task: Task, out: Pat
     folder = out / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / f"{task.name}.csv", index=False)
-    for what in ("mse", "coverage"):
+    for what in ("mse", "coverage", "coverage_clt"):
         wide = frame.pivot_table(
             index=["pool", "design"], columns="budget", values=what, sort=False
         )

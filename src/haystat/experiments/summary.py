@@ -53,8 +53,6 @@ def _row(
     again = total_mse(_sums(resample, square), _sums(resample, defined), n_components)
     again = again[np.isfinite(again)]  # a resample may hold no repeat that was defined
     low, high = np.quantile(again, [0.025, 0.975]) if len(again) else (np.nan, np.nan)
-    widths = column("width")
-    widths = widths[~np.isnan(widths)]
     budget = experiment.budgets[position]
     return {
         "design": experiment.name,
@@ -64,8 +62,10 @@ def _row(
         "mse_high": float(high),
         "bias": _share(column("error").sum(), defined.sum()),
         "coverage": float(column("covered").mean()),
-        "median_width": float(np.median(widths)) if len(widths) else float("nan"),
+        "median_width": _median(column("width")),
         "seconds": float(column("seconds").mean()),
+        "coverage_clt": float(column("covered_clt").mean()),
+        "median_width_clt": _median(column("width_clt")),
         "kl": float(column("kl").mean()),
         "limit": best_variance(experiment.problem, experiment.truth_counts, budget)
         if experiment.has_optimum
@@ -82,6 +82,12 @@ def _row(
 def _sums(resample: IntArray, values: FloatArray) -> FloatArray:
     """Total of each resample. Not a matrix product, whose rounding depends on the machine."""
     return np.asarray(np.einsum("br,r->b", resample, values))
+
+
+def _median(widths: FloatArray) -> float:
+    """Median of the widths that are known."""
+    known = widths[~np.isnan(widths)]
+    return float(np.median(known)) if len(known) else float("nan")
 
 
 def _share(total: float, count: float) -> float:
