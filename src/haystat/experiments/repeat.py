@@ -85,9 +85,9 @@ class Record:
 
     Over the components of the measure that are defined: square is the sum of the squared errors,
     error the sum of the errors; undefined counts the other components. covered is the share of
-    components whose interval holds the truth, width the median width of an interval; covered_clt and
-    width_clt are those of the plain interval. kl is the divergence from the proposal to the optimal
-    one. values (m,) is the last estimate, if kept.
+    components whose interval holds the truth, width the median width of an interval; covered_clt
+    and width_clt are those of the plain interval. kl is the divergence from the proposal to the
+    optimal one. values (m,) is the last estimate, if kept.
     """
 
     repeat: int
