@@ -121,16 +121,23 @@ def test_the_standard_error_is_the_spread_over_repeats(pool_of, ledger_after, me
 
 
 def more_than_expected(sample, influence, weights):
-    """Labels found against the predictions over those expected, by squared effect, at least 1."""
+    """Posterior mean of a Poisson rate by a sum over a grid: finds of the size that carries the
+    variance, as many as were expected times the rate; before them it is gamma, 1 +- 1 / sqrt(2)."""
     ratios = []
+    rate = np.arange(0.0005, 60, 0.001)
     for c in range(sample.share.shape[1]):
-        found = expected = 0.0
+        found = expected = spread = 0.0
         for k in np.flatnonzero(sample.against[:, c]):
             beyond = influence[k, c, 0] - sample.share[k] @ influence[k, :, 0]
             effect = ((weights[k, c] - 1) * beyond) ** 2
             found += effect * sample.labelled[k, c]
-            expected += effect * sample.size[k] * sample.share[k, c] * sample.inclusion[k]
-        ratios.append(max(found / expected, 1.0) if expected > 0 else 1.0)
+            number = sample.size[k] * sample.share[k, c] * sample.inclusion[k]
+            expected += effect * number
+            spread += effect**2 * number
+        size = spread / expected
+        density = rate * np.exp(-2 * rate)
+        density *= rate ** (found / size) * np.exp(-rate * expected / size)
+        ratios.append(float(rate @ density / density.sum()))
     return ratios
 
 

@@ -22,7 +22,8 @@ from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.losses import CellLosses
 
 ROUNDING = 1e-13  # of the parts of a sum, below which it is zero
-LOOSER = 3.0  # times the cap of the weights, for the error of the estimate
+LOOSER = 2.0  # times the cap of the weights, for the error of the estimate
+PRIOR_FINDS = 2.0  # finds as the model expects them, added to those of the labels
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,10 @@ def error_terms(
 def surprise(
     sample: Sample, blocks: Blocks, deviation: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """How many more labels against the predictions were found than the model expects, (1, C).
+    """How many times more labels against the predictions there are than the model expects, (1, C).
 
-    At least 1; labels count by what they do to the estimate.
+    Labels count by what they do to the estimate, in units of what a typical one would do. The
+    ratio is that of found and expected ones, drawn towards 1 as by a gamma prior.
     """
     square = np.zeros_like(sample.share)
     np.add.at(
@@ -155,12 +157,14 @@ def surprise(
     # A cell whose items nobody can label has no size left, and no pull.
     one = square / np.maximum(sample.size, SMALLEST)[:, None]
     pull = np.where(sample.against, (weights - 1) ** 2 * one, 0.0)
-    found = np.sum(pull * sample.labelled, axis=0)
-    expected = np.sum(
-        pull * sample.size[:, None] * sample.share * sample.inclusion[:, None], axis=0
+    number = sample.size[:, None] * sample.share * sample.inclusion[:, None]
+    found, expected = np.sum(pull * sample.labelled, axis=0), np.sum(pull * number, axis=0)
+    unit = np.divide(
+        np.sum(pull**2 * number, axis=0), expected, out=np.zeros_like(found), where=expected > 0
     )
-    ratio = np.divide(found, expected, out=np.ones_like(found), where=expected > 0)
-    return np.asarray(np.maximum(ratio, 1.0)[None])
+    prior = PRIOR_FINDS * unit
+    ratio = np.divide(prior + found, prior + expected, out=np.ones_like(found), where=expected > 0)
+    return np.asarray(ratio[None])
 
 
 def stray_shift(sample: Sample, blocks: Blocks) -> FloatArray:

@@ -13,7 +13,7 @@ from haystat.estimation.strays import Strays
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray
 
-SMALLEST_FREEDOM = 4.0
+SMALLEST_FREEDOM = 10.0
 MUCH_WIDER = 2.0  # how much wider labels alone would leave an interval before a warning is due
 AGREES = "every label agrees with the model, so the interval rests on the model"
 LARGEST_FREEDOM = 1e6
