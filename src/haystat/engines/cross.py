@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,8 +53,7 @@ class Cross:
     def chunks(self) -> Iterator[tuple[int, NDArray[np.floating[Any]]]]:
         """The first pair of each chunk, and the scores of its pairs, until the next but one.
 
-        They are copied into one of two buffers: what score() allocates is then free at once, and
-        the next call finds it in the cache.
+        They are copied into one of two buffers: score() may use its memory again.
         """
         n_left, n_right = self.shape
         step = max(1, self.chunk // n_right)
@@ -60,21 +61,27 @@ class Cross:
         for number, start in enumerate(range(0, n_left, step)):
             stop = min(start + step, n_left)
             given = self.score(rows_of(self.left, start, stop), self.right)
-            scores = np.asarray(given)
-            if scores.dtype not in (np.float32, np.float64):
-                scores = checks.checked_numbers("scores", given, BadScore)
-            if scores.shape != (stop - start, n_right):
-                raise BadScore(
-                    f"score() gave shape {scores.shape} for {stop - start} rows and {n_right}; "
-                    f"give one score a pair, {(stop - start, n_right)}"
-                )
+            scores = checked(given, (stop - start, n_right))
             name = number % 2, scores.dtype
             if name not in buffers:
                 buffers[name] = np.empty((step, n_right), dtype=scores.dtype)
             kept = buffers[name][: stop - start]
             kept[:] = scores
-            del given, scores
+            del given, scores  # the next call finds their memory in the cache
             yield start * n_right, kept.reshape(-1)
+
+
+def checked(given: Any, shape: tuple[int, int]) -> NDArray[np.floating[Any]]:
+    """What score() gave for so many rows of both tables, as numbers."""
+    scores = np.asarray(given)
+    if scores.dtype not in (np.float32, np.float64):
+        scores = checks.checked_numbers("scores", given, BadScore)
+    if scores.shape != shape:
+        raise BadScore(
+            f"score() gave shape {scores.shape} for {shape[0]} rows and {shape[1]}; "
+            f"give one score a pair, {shape}"
+        )
+    return scores
 
 
 class CrossPool(EnginePool):
@@ -94,12 +101,11 @@ class CrossPool(EnginePool):
     ) -> Sketch:
         """Score all pairs once more, and keep those up to a limit (A,) that are more than now."""
         more = limit > sketch.atoms.limit
-        of_group = np.full(2 * (len(self.bins.edges) + 1), -1, dtype=np.int64)
+        of_group = np.full(len(self.bins.edges) + 1, -1, dtype=np.int64)
         of_group[group_numbers(sketch.groups)] = sketch.atom_of
         found = []
         for first, scores in self.cross.chunks():
-            place = np.searchsorted(self.bins.edges, scores, side="right")
-            atom = of_group[2 * place + (scores >= layout.thresholds[0])]
+            atom = of_group[np.searchsorted(self.bins.edges, scores, side="right")]
             rows = np.flatnonzero(more[atom])
             u = permanent_numbers(first + rows, seed)
             small = u <= limit[atom[rows]]
@@ -166,29 +172,27 @@ def cross_pool(
     summary = Summary(size, np.array([[low, high]]), None, None, 0.0, ("0", str(size - 1)))
     cut = make_cut(summary, "csf", checks.checked_integer("strata", strata, smallest=1), False)
     layout = Layout(COLUMNS, labels, (cut_from,), cut.ladders, (is_probability,))
-    bins = make_bins(cut.ladders[0][1].edges)
-    reservoir = Reservoir.empty(2 * (len(bins.edges) + 1), candidates)
-    _fill(reservoir, bins, cross, seed, cut_from, progress)
-    groups = _groups(reservoir, is_probability)
+    bins = make_bins(cut.ladders[0][1].edges, cut_from)
+    reservoir = Reservoir.empty(len(bins.edges) + 1, candidates)
+    _fill(reservoir, bins, cross, seed, progress)
+    groups = _groups(reservoir, bins, is_probability)
     atoms, atom_of = make_atoms(layout, groups, cut)
     limit = np.full(len(atoms), np.iinfo(np.int64).max)
     np.minimum.at(limit, atom_of, reservoir.limit[reservoir.count > 0])
     items = _items(reservoir, atom_of, limit)
     sketch = Sketch(replace(atoms, limit=limit), groups, atom_of, items)
     settings = Settings(labels, checks.checked_integer("seed", seed), branching, candidates)
-    summary = replace(summary, score_range=reservoir.extremes[None].copy())
+    summary = replace(summary, score_range=reservoir.extremes[None])
     pool = CrossPool(None, summary, layout, cut, settings, Lookup(None, COLUMNS), sketch)
     pool.cross, pool.bins = cross, bins
     return pool
 
 
-def _fill(
-    reservoir: Reservoir, bins: Bins, cross: Cross, seed: int, threshold: float, progress: bool
-) -> None:
+def _fill(reservoir: Reservoir, bins: Bins, cross: Cross, seed: int, progress: bool) -> None:
     """Take in all chunks: one is sketched while the next is scored."""
 
     def take_in(first: int, scores: NDArray[np.floating[Any]]) -> int:
-        n_bad = absorb(reservoir, bins, scores, first, seed, threshold)
+        n_bad = absorb(reservoir, bins, scores, first, seed)
         if n_bad:
             row = int(np.flatnonzero(~(np.abs(scores) <= checks.LARGEST))[0])
             pair = divmod(first + row, cross.shape[1])
@@ -200,7 +204,8 @@ def _fill(
         return len(scores)
 
     size = cross.shape[0] * cross.shape[1]
-    with ThreadPoolExecutor(1) as worker, progress_bar("pairs", size, shown=progress) as advance:
+    bar = progress_bar("pairs", size, shown=progress)
+    with spare_core(), ThreadPoolExecutor(1) as worker, bar as advance:
         before = None
         for chunk in cross.chunks():
             if before is not None:
@@ -210,17 +215,37 @@ def _fill(
             advance(before.result())
 
 
-def _groups(reservoir: Reservoir, is_probability: bool) -> Groups:
+@contextmanager
+def spare_core() -> Iterator[None]:
+    """Leave a core to the sketch.
+
+    Threads of a matrix product share the work evenly and wait for the last of them; those that
+    wait keep their cores busy. So one thread too many would slow down both score() and sketch.
+    """
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        yield
+        return
+    most = max(1, (os.cpu_count() or 1) - 1)
+    controller = ThreadpoolController()
+    limits = {pool["prefix"]: min(pool["num_threads"], most) for pool in controller.info()}
+    with controller.limit(limits=limits):
+        yield
+
+
+def _groups(reservoir: Reservoir, bins: Bins, is_probability: bool) -> Groups:
     used = np.flatnonzero(reservoir.count)
     size, total = reservoir.count[used], reservoir.total[used]
-    key = pa.table({PLACE: used // 2, prediction_name(0): used % 2})
+    above = bins.above[used].astype(np.int64)
+    key = pa.table({PLACE: bins.place[used], prediction_name(0): above})
     prior = total if is_probability else size * expit(total / size)
     return Groups(key, size, total[:, None], prior[:, None], np.zeros(len(used)))
 
 
 def group_numbers(groups: Groups) -> IntArray:
     """The number of each group in a reservoir, (G,)."""
-    return np.asarray(2 * groups.column(PLACE) + groups.column(prediction_name(0)))
+    return np.asarray(groups.column(PLACE) + groups.column(prediction_name(0)))
 
 
 def _items(reservoir: Reservoir, atom_of: IntArray, limit: IntArray) -> Found:
