@@ -182,14 +182,10 @@ def test_names_and_options_that_are_wrong(tmp_path):
     parquet.write_table(table(), path)
     with pytest.raises(UnknownName, match="no column 'text'; the table has id, score"):
         opened(path, None, show=["text"])
-    with pytest.raises(BadOption, match="id=…, score=…"):
-        hs.open_pool(str(path), score="score")
     with pytest.raises(BadOption, match="2 prediction columns"):
         opened(path, None, prediction=["prediction", "country"])
     with pytest.raises(BadOption, match="engine is 'oracle'"):
         opened(path, "oracle")
-    with pytest.raises(BadOption, match="equal_size needs all scores"):
-        opened(path, None, stratify="equal_size")
     with pytest.raises(BadOption, match="the source is a list"):
         hs.open_pool([1, 2], id="id", score="score")
     pool, group = opened(path, None), hs.measures.Within(hs.measures.F1(), mask=np.ones(60) > 0)

@@ -8,12 +8,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from haystat.engines.columns import Columns, mean_of
+from haystat.engines.columns import Columns, is_class, mean_of
 from haystat.engines.source import Source
-from haystat.errors import BadScore, DuplicateId, EmptyPool, PoolError, UnknownLabel
+from haystat.errors import (
+    BadOption,
+    BadScore,
+    DuplicateId,
+    EmptyPool,
+    HaystatError,
+    PoolError,
+    UnknownLabel,
+)
 from haystat.measures.outputs import FloatArray
 from haystat.pool.checks import LARGEST
 
+SUM_TOLERANCE = 1e-8 + 1e-5  # of probabilities that sum to 1, as numpy.isclose has it
 EXACT = 1 << 24  # ids that are compared with each other at a time
 
 
@@ -40,7 +49,7 @@ def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> 
     faults = _faults(table, columns, classes)
     wanted = {"n": table.count()}
     wanted |= {f"fault{i}": (fault.rows).sum() for i, fault in enumerate(faults)}
-    scores = [columns.score(table, i) for i in range(len(columns.scores))]
+    scores = [columns.score(table, i) for i in range(len(columns.systems))]
     for i, score in enumerate(scores):
         usable = columns.is_usable(score)
         wanted |= {f"low{i}": score.min(where=usable), f"high{i}": score.max(where=usable)}
@@ -59,7 +68,7 @@ def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> 
         raise EmptyPool(f"{source.name} has no rows; a pool has at least one item")
     for i, fault in enumerate(faults):
         if found[f"fault{i}"]:
-            _refuse(source, columns, fault, int(found[f"fault{i}"]))
+            refuse(source, columns, fault, int(found[f"fault{i}"]))
     ranges = [[found[f"low{i}"], found[f"high{i}"]] for i in range(len(scores))]
     return Summary(
         int(found["n"]),
@@ -72,19 +81,19 @@ def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> 
 
 
 @dataclass(frozen=True)
-class _Fault:
+class Fault:
     """Rows that cannot be items, what is wrong with them, what to do, and which column to show."""
 
     rows: Any
-    error: type[PoolError] | type[UnknownLabel]
+    error: type[HaystatError]
     what: str
     remedy: str
     column: str
 
 
-def _faults(table: Any, columns: Columns, classes: tuple[Any, ...]) -> list[_Fault]:
+def _faults(table: Any, columns: Columns, classes: tuple[Any, ...]) -> list[Fault]:
     faults = [
-        _Fault(
+        Fault(
             table[name].isnull(),
             PoolError,
             f"ids in column {name!r} are missing",
@@ -97,28 +106,53 @@ def _faults(table: Any, columns: Columns, classes: tuple[Any, ...]) -> list[_Fau
         bad = ~columns.is_usable(columns.score(table, i))
         what = f"scores in column {name!r} are missing, NaN, infinite or beyond {LARGEST:g}"
         faults.append(
-            _Fault(bad, BadScore, what, "drop these rows or give them a finite score", name)
+            Fault(bad, BadScore, what, "drop these rows or give them a finite score", name)
         )
-    for i, name in enumerate(columns.predictions):
-        bad = ~columns.is_class(table, i, classes)
+    for name in columns.predictions:
+        bad = ~is_class(table[name], classes)
         what = f"predictions in column {name!r} are none of {list(classes)}"
         remedy = "add them to `classes`, or drop these rows"
-        faults.append(_Fault(bad, UnknownLabel, what, remedy, name))
+        faults.append(Fault(bad, UnknownLabel, what, remedy, name))
+    return [*faults, *_further_faults(table, columns)]
+
+
+def _further_faults(table: Any, columns: Columns) -> list[Fault]:
+    """Rows that lack what only some pools have."""
+    faults = []
     for name in columns.facts:
         what = f"values of column {name!r} are missing"
         remedy = "fill them in, with 'unknown' for instance"
-        faults.append(_Fault(table[name].isnull(), PoolError, what, remedy, name))
+        faults.append(Fault(table[name].isnull(), PoolError, what, remedy, name))
     if columns.deviation is not None:
         name = columns.deviation
         deviation = table[name].cast("float64")
         bad = ~(columns.is_usable(deviation) & (deviation >= 0)).fill_null(False)
         what = f"deviations in column {name!r} are negative, missing or not finite"
         remedy = "a standard deviation is finite and at least 0"
-        faults.append(_Fault(bad, PoolError, what, remedy, name))
+        faults.append(Fault(bad, PoolError, what, remedy, name))
+    if columns.stratum is not None:
+        bad = (table[columns.stratum] < 0).fill_null(True)
+        what = f"strata in column {columns.stratum!r} are negative or missing"
+        faults.append(Fault(bad, BadOption, what, "give whole numbers from 0", columns.stratum))
+    if columns.probabilities:
+        faults.append(_probability_fault(table, columns))
     return faults
 
 
-def _refuse(source: Source, columns: Columns, fault: _Fault, n: int) -> NoReturn:
+def _probability_fault(table: Any, columns: Columns) -> Fault:
+    """Rows whose prior probabilities are none; the tolerance is that of hs.Pool."""
+    shares = columns.shares(table)
+    total, good = shares[0], columns.is_usable(shares[0]) & (shares[0] >= 0)
+    for share in shares[1:]:
+        total, good = total + share, good & columns.is_usable(share) & (share >= 0)
+    good = good & ((total - 1.0).abs() <= SUM_TOLERANCE)
+    what = f"rows have no probabilities in {list(columns.probabilities)}"
+    remedy = "they must be at least 0 and sum to 1 for every item"
+    return Fault(~good.fill_null(False), PoolError, what, remedy, columns.probabilities[-1])
+
+
+def refuse(source: Source, columns: Columns, fault: Fault, n: int) -> NoReturn:
+    """Say what is wrong with n rows, with one of them as an example."""
     names = list(dict.fromkeys([*columns.id, fault.column, *columns.scores]))
     with source.reading():
         rows = source.table.filter(fault.rows).select(*names).limit(1).to_pyarrow().to_pylist()

@@ -11,7 +11,8 @@ import ibis
 from haystat.errors import BadOption, BadScore, PoolError, UnknownLabel, UnknownName
 from haystat.pool.checks import LARGEST
 
-ID, DEVIATION, MEAN = "hs_id", "hs_deviation", "hs_mean"
+ID, DEVIATION, MEAN, STRATUM = "hs_id", "hs_deviation", "hs_mean", "hs_stratum"
+NO_SCORE = 0.5  # of every item where there are predictions alone, as hs.Pool has it
 PAIR_SIGN = "|"  # between the two ids of a pair
 
 
@@ -19,7 +20,9 @@ PAIR_SIGN = "|"  # between the two ids of a pair
 class Columns:
     """Columns by name. id: one, or two for a pair. Predictions: none, or one for each score.
 
-    facts tell sub-populations apart; show is what the person who labels gets to see.
+    Without scores there are predictions alone. facts tell sub-populations apart; show is what the
+    person who labels gets to see. probabilities: none, that of the second of two classes, or one
+    for each class. stratum: of each item, where strata are given.
     """
 
     id: tuple[str, ...]
@@ -28,15 +31,21 @@ class Columns:
     facts: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
     deviation: str | None = None
+    probabilities: tuple[str, ...] = ()
+    stratum: str | None = None
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Names of the systems: their columns of scores, or else of predictions."""
+        return self.scores or self.predictions
 
     def check(self, schema: Any, classes: Sequence[Any]) -> None:
         """Raise unless all columns are there and of a type that fits."""
-        wanted = [*self.id, *self.scores, *self.predictions, *self.facts, *self.show]
-        for name in [*wanted, *([self.deviation] if self.deviation else [])]:
-            if name not in schema.names:
-                listed = ", ".join(schema.names[:20]) + (" …" if len(schema.names) > 20 else "")
-                raise UnknownName(f"no column {name!r}; the table has {listed}")
-        for name in (*self.scores, *([self.deviation] if self.deviation else [])):
+        numbers = [*self.scores, *self.probabilities, *([self.deviation] if self.deviation else [])]
+        wanted = [*self.id, *numbers, *self.predictions, *self.facts, *self.show]
+        for name in [*wanted, *([self.stratum] if self.stratum else [])]:
+            check_present(name, schema)
+        for name in numbers:
             if not (schema[name].is_numeric() or schema[name].is_boolean()):
                 raise BadScore(
                     f"column {name!r} must be numbers, not {schema[name]}; convert it to floats"
@@ -44,7 +53,12 @@ class Columns:
         for name in self.id:
             check_id(name, schema[name], alone=len(self.id) == 1)
         for name in self.predictions:
-            _check_predictions(name, schema[name], classes)
+            check_labels("predictions", name, schema[name], classes)
+        if self.stratum is not None and not schema[self.stratum].is_integer():
+            raise BadOption(
+                f"strata in column {self.stratum!r} are of type {schema[self.stratum]}; give the "
+                "stratum of each item as a whole number from 0, or the number of strata to cut"
+            )
 
     def id_of(self, table: Any) -> Any:
         """The id: a whole number or a text; of a pair both ids as one text."""
@@ -55,7 +69,14 @@ class Columns:
 
     def score(self, table: Any, system: int) -> Any:
         """A score as a double."""
+        if not self.scores:  # a column all the same, so that an engine can add it up
+            return table[self.predictions[system]].isnull().cast("float64") * 0.0 + NO_SCORE
         return _number(table[self.scores[system]])
+
+    def shares(self, table: Any) -> list[Any]:
+        """Prior probability of each class; none where none are given."""
+        given = [_number(table[name]) for name in self.probabilities]
+        return [1.0 - given[0], given[0]] if len(given) == 1 else given
 
     def is_usable(self, number: Any) -> Any:
         """Whether a number is there and finite.
@@ -70,21 +91,18 @@ class Columns:
         """Index of the predicted class: as given, or 1 from the threshold on."""
         if not self.predictions:
             return (self.score(table, system) >= threshold).cast("int64")
-        value = _without_booleans(table[self.predictions[system]])
         index = ibis.literal(0, type="int64")
+        given = table[self.predictions[system]]
         for position, label in enumerate(classes[1:], start=1):
-            index = index + position * (value == _literal(label)).cast("int64")
+            index = index + position * has_label(given, label).cast("int64")
         return index
 
-    def is_class(self, table: Any, system: int, classes: Sequence[Any]) -> Any:
-        """Whether a given prediction is one of the classes."""
-        value = _without_booleans(table[self.predictions[system]])
-        return value.isin([_literal(label) for label in classes]).fill_null(False)
-
-    def plain(self, table: Any, classes: Sequence[Any], thresholds: Sequence[float]) -> Any:
-        """The rows with columns of our own names: id, scores, predictions, facts, deviation."""
-        systems = range(len(self.scores))
-        columns = {ID: self.id_of(table)}
+    def plain(
+        self, table: Any, classes: Sequence[Any], thresholds: Sequence[float], **further: Any
+    ) -> Any:
+        """The rows with columns of our own names, and further ones."""
+        systems = range(len(self.systems))
+        columns = {ID: self.id_of(table), **further}
         columns |= {score_name(i): self.score(table, i) for i in systems}
         if classes:
             columns |= {
@@ -96,6 +114,9 @@ class Columns:
             columns[DEVIATION] = _number(table[self.deviation])
         elif not classes:
             columns[MEAN] = mean_of([self.score(table, i) for i in systems])
+        columns |= {share_name(i): share for i, share in enumerate(self.shares(table))}
+        if self.stratum is not None:
+            columns[STRATUM] = table[self.stratum].cast("int64")
         return table.select(**columns)
 
 
@@ -122,6 +143,28 @@ def fact_name(position: int) -> str:
     return f"hs_fact{position}"
 
 
+def share_name(position: int) -> str:
+    """Our name of the prior probability of a class."""
+    return f"hs_share{position}"
+
+
+def has_label(column: Any, label: Any) -> Any:
+    """Whether each value is this label."""
+    return (_without_booleans(column) == _literal(label)).fill_null(False)
+
+
+def is_class(column: Any, classes: Sequence[Any]) -> Any:
+    """Whether each value is one of the classes."""
+    return _without_booleans(column).isin([_literal(c) for c in classes]).fill_null(False)
+
+
+def check_present(name: str, schema: Any) -> None:
+    """Raise unless a table has the column."""
+    if name not in schema.names:
+        listed = ", ".join(schema.names[:20]) + (" …" if len(schema.names) > 20 else "")
+        raise UnknownName(f"no column {name!r}; the table has {listed}")
+
+
 def check_id(name: str, kind: Any, alone: bool = True) -> None:
     """Raise unless a column can hold ids."""
     whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
@@ -132,17 +175,13 @@ def check_id(name: str, kind: Any, alone: bool = True) -> None:
         )
 
 
-def _check_predictions(name: str, kind: Any, classes: Sequence[Any]) -> None:
-    if not classes:
-        raise BadOption(
-            "`prediction` is about classes, and classes=None says that labels are numbers; give "
-            "predicted numbers as the scores"
-        )
+def check_labels(what: str, name: str, kind: Any, classes: Sequence[Any]) -> None:
+    """Raise unless a column can hold some of the classes."""
     of_text = all(isinstance(label, str) for label in classes)
     fits = kind.is_string() if of_text else kind.is_numeric() or kind.is_boolean()
     if not fits:
         raise UnknownLabel(
-            f"predictions in column {name!r} are of type {kind}, which has none of "
+            f"{what} in column {name!r} are of type {kind}, which has none of "
             f"{list(classes)}; give them in terms of `classes`"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +12,24 @@ from numpy.typing import NDArray
 from haystat.engines.checks import Summary
 from haystat.engines.columns import DEVIATION, MEAN, score_name
 from haystat.engines.grid import Grid, even_grid
+from haystat.engines.quantiles import quantile_ranks
 from haystat.errors import BadOption, UnknownName
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.prior import logit
 from haystat.pool.scales import STEPS, Scale, scale_of, step_edges
 from haystat.pool.strata import (
     HISTOGRAM_BINS_PER_STRATUM,
+    STRATIFIERS,
     checked_edges,
     geometric_edges,
     opening_bins,
     renumber,
 )
 
-METHODS = ("csf", "equal_width", "geometric")
+METHODS = tuple(STRATIFIERS)
+
+#: the values of one of our columns with some ranks (n,), between the ends of its range
+Ranked = Callable[[str, tuple[float, float], IntArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,11 @@ class Cut:
         n_strata = self.n_strata
         if self.method == "equal_width":
             return np.unique(np.linspace(value.min(), value.max(), n_strata + 1)[1:-1])
+        if self.method == "equal_size":
+            order = np.argsort(value, kind="stable")
+            upto = np.cumsum(size[order])
+            rank = quantile_ranks(int(upto[-1]), n_strata)
+            return np.unique(value[order][np.searchsorted(upto, rank, side="right")])
         n_bins = HISTOGRAM_BINS_PER_STRATUM * n_strata
         if self.position is None:
             bin_edges = np.linspace(value.min(), value.max(), n_bins + 1)
@@ -62,26 +74,33 @@ class Cut:
         return np.unique(bin_edges[opening_bins(counts, n_strata)])
 
 
-def make_cut(summary: Summary, stratify: Any, n_strata: int, deviation: bool) -> Cut:
-    """The cut that hs.Pool makes for the same options."""
+def make_cut(
+    summary: Summary, stratify: Any, n_strata: int, deviation: bool, ranked: Ranked | None = None
+) -> Cut:
+    """The cut that hs.Pool makes for the same options; `ranked` is needed for equal sizes."""
     if not isinstance(stratify, str):
         return Cut(((score_name(0), Grid(checked_edges(stratify))),))
     if stratify not in METHODS:
-        if stratify == "equal_size":
-            raise BadOption(
-                "equal_size needs all scores in order, which a pool too big for memory is not; "
-                f"use one of {list(METHODS)}, or give the edges"
-            )
         raise UnknownName(f"stratify is {stratify!r}; it can be {list(METHODS)} or edges")
     if stratify == "geometric":
         return Cut(((score_name(0), Grid(_geometric(summary, n_strata, deviation))),))
-    if summary.number_range is not None:
-        scale = scale_of(*summary.number_range, numeric=True)
-        return _single_cut(DEVIATION if deviation else MEAN, scale, stratify, n_strata)
     scales = [scale_of(low, high) for low, high in summary.score_range]
-    if len(scales) == 1:
-        return _single_cut(score_name(0), scales[0], stratify, n_strata)
-    return _joint_cut(scales, stratify, n_strata)
+    if summary.number_range is None and len(scales) > 1:
+        return _joint_cut(scales, stratify, n_strata)
+    column, ends = score_name(0), summary.score_range[0]
+    if summary.number_range is not None:
+        column, ends = DEVIATION if deviation else MEAN, np.array(summary.number_range)
+        scales = [scale_of(*summary.number_range, numeric=True)]
+    if stratify == "equal_size" and ranked is not None:
+        rank = quantile_ranks(summary.size, n_strata)
+        return _cut_at(column, scales[0], ranked(column, (float(ends[0]), float(ends[1])), rank))
+    return _single_cut(column, scales[0], stratify, n_strata)
+
+
+def _cut_at(column: str, scale: Scale, values: FloatArray) -> Cut:
+    """Strata that begin with some values of the raw score, or with what is the same as a logit."""
+    on_scale = logit(values) if scale.is_probability else values
+    return Cut(((column, Grid(scale.raw(np.unique(on_scale)))),))
 
 
 def _single_cut(column: str, scale: Scale, stratify: str, n_strata: int) -> Cut:

@@ -25,7 +25,7 @@ from haystat.errors import FileError
 if TYPE_CHECKING:
     from haystat.engines.pool import EnginePool
 
-FORMAT = 1
+FORMAT = 2
 HEADER = b"haystat"
 SHOWN = "show."  # before the names of columns to show
 
@@ -128,7 +128,7 @@ def _parts(header: dict[str, Any], table: pa.Table) -> dict[str, Any]:
         **{name: _array(header["atoms"][name]) for name in ATOMS},
         facts={n: facts[n].to_numpy(zero_copy_only=False) for n in facts.column_names},
     )
-    items = sorted_found(table, len(columns.scores))
+    items = sorted_found(table, len(columns.systems))
     shown = [SHOWN + name for name in header["show"]]
     kept = table.select([ID, *shown]).rename_columns([ID, *header["show"]]) if shown else None
     return {

@@ -3,60 +3,121 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from haystat.engines.checks import Summary, check_duplicates, read_summary
 from haystat.engines.columns import Columns
-from haystat.engines.cut import make_cut
-from haystat.engines.open import checked_options
+from haystat.engines.cut import Cut, make_cut
 from haystat.engines.passes import Layout
 from haystat.engines.pool import EnginePool, Settings
+from haystat.engines.quantiles import values_of_ranks
 from haystat.engines.records import make_lookup
 from haystat.engines.source import Source, find_source
 from haystat.engines.tables import Side, Unblocked
 from haystat.engines.unblocked import UnblockedPool, check_unblocked, make_space
-from haystat.errors import HaystatError
+from haystat.errors import BadOption, HaystatError
+from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool import checks
 from haystat.progress import progress_bar
 
 
+@dataclass(frozen=True)
+class Options:
+    """What hs.open_pool was given besides columns, checked. labels: the classes, () of numbers."""
+
+    labels: tuple[Any, ...]
+    threshold: float | None
+    n_strata: int
+    stratify: Any
+    settings: Settings
+
+
+def checked_options(
+    classes: Sequence[Any] | None,
+    threshold: float | None,
+    strata: int | str,
+    stratify: Any,
+    branching: int,
+    parents: Any,
+    seed: int,
+    candidates: int,
+) -> Options:
+    """The options; raises on one outside what is allowed."""
+    labels = () if classes is None else checks.checked_classes(classes)
+    if classes is None:
+        checks.only_for_classes(threshold=threshold)
+    if threshold is not None and not np.isfinite(
+        checks.checked_numbers("threshold", threshold, BadOption)
+    ):
+        raise BadOption(f"threshold is {threshold!r}; give one finite number")
+    given = 1 if isinstance(strata, str) else checks.checked_integer("strata", strata, smallest=1)
+    settings = Settings(
+        labels,
+        checks.checked_integer("seed", seed),
+        checks.checked_integer("branching", branching, smallest=2),
+        checks.checked_integer("candidates", candidates, smallest=1),
+        None if parents is None else tuple(checks.checked_parents(parents).tolist()),
+    )
+    return Options(labels, threshold, given, stratify, settings)
+
+
+def check_columns(named: Columns, classes: Sequence[Any] | None) -> None:
+    """Raise unless the columns that are named can be a pool."""
+    scores, predictions, n_shares = named.scores, named.predictions, len(named.probabilities)
+    if not named.id:
+        raise BadOption(
+            "name the column that holds the id: id=…; the rows of a table have no order, so that "
+            "their positions cannot be ids"
+        )
+    if not named.systems:
+        raise BadOption("name the columns that hold the score, the prediction or both: score=…")
+    if scores and predictions and len(predictions) != len(scores):
+        raise BadOption(
+            f"{len(predictions)} prediction columns {list(predictions)} for {len(scores)} score "
+            f"columns {list(scores)}; give one for each, in the same order"
+        )
+    if len(named.id) > 2 or len(set(named.systems)) < len(named.systems):
+        raise BadOption("give one id column, or the two of a pair, and every score column once")
+    if classes is None:
+        checks.only_for_classes(prediction=predictions or None, probability=n_shares or None)
+        return
+    if named.deviation is not None:
+        raise BadOption("`deviation` is of labels that are numbers; give classes=None")
+    if len(classes) > 2 and not predictions:
+        raise BadOption(f"a threshold cannot tell {len(classes)} classes apart; give `prediction`")
+    if n_shares and n_shares != len(classes) and (n_shares, len(classes)) != (1, 2):
+        raise BadOption(
+            f"{n_shares} probability columns for {len(classes)} classes; give one for each class, "
+            "or that of the second of two"
+        )
+
+
 def make_pool(
     source: Any,
-    names: Mapping[str, Any],
-    classes: Sequence[Any] | None,
+    columns: Columns,
+    options: Options,
     *,
     sides: Mapping[str, Side] | None,
     unblocked: Unblocked | None,
     table: str | None,
     engine: Any,
     progress: bool,
-    stratify: Any,
-    threshold: float | None,
-    strata: int,
-    branching: int,
-    seed: int,
-    candidates: int,
 ) -> EnginePool:
     """Look at the rows once for their range and faults, once for their ids, then sketch them."""
-    checked_options(threshold, strata, branching, seed, candidates)
-    labels = () if classes is None else checks.checked_classes(classes)
-    if classes is None:
-        checks.only_for_classes(threshold=threshold)
-    columns = Columns(**names)
     if unblocked is not None:
-        check_unblocked(columns, labels)
+        check_unblocked(columns, options.labels)
     with progress_bar("passes", 3, shown=progress) as advance:
         rows = find_source(source, table, engine)
-        summary = read_summary(rows, columns, labels)
+        summary = read_summary(rows, columns, options.labels)
         advance(1)
         check_duplicates(rows, columns, summary.size)
         advance(1)
-        cut = make_cut(summary, stratify, strata, columns.deviation is not None)
-        layout = Layout(
-            columns, labels, _thresholds(summary, threshold), cut.ladders, _probabilities(summary)
-        )
-        settings = Settings(labels, seed, branching, candidates)
-        parts = rows, summary, layout, cut, settings, make_lookup(rows, columns, sides)
+        layout, cut = _layout(rows, summary, columns, options)
+        lookup = make_lookup(rows, columns, sides)
+        parts = rows, summary, layout, cut, options.settings, lookup
         if unblocked is None:
             pool = EnginePool(*parts)
         else:
@@ -64,6 +125,24 @@ def make_pool(
             pool = UnblockedPool(*parts, space=space, missed=unblocked.missed)
         advance(1)
     return pool
+
+
+def _layout(
+    rows: Source, summary: Summary, columns: Columns, options: Options
+) -> tuple[Layout, Cut]:
+    """How rows are put into groups, and these into strata."""
+    levels = _thresholds(summary, options.threshold)
+
+    def ranked(column: str, ends: tuple[float, float], ranks: IntArray) -> FloatArray:
+        plain = columns.plain(rows.table, options.labels, levels)
+        return values_of_ranks(rows, plain, column, ends, ranks)
+
+    if columns.stratum is not None:
+        cut = Cut(())
+    else:
+        deviation = columns.deviation is not None
+        cut = make_cut(summary, options.stratify, options.n_strata, deviation, ranked)
+    return Layout(columns, options.labels, levels, cut.ladders, _probabilities(summary)), cut
 
 
 def find_again(given: Mapping[str, Any] | None) -> Source | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,12 @@ from numpy.typing import NDArray
 from haystat.engines.columns import (
     DEVIATION,
     ID,
+    STRATUM,
     Columns,
     fact_name,
     prediction_name,
     score_name,
+    share_name,
 )
 from haystat.engines.grid import Grid, with_reached
 from haystat.engines.number import with_number
@@ -34,6 +37,7 @@ class Layout:
     """How rows are put into groups.
 
     ladders: the columns of ours that are located, each on its grid; the place of a row is the sum.
+    Without any it is the stratum that a column gives.
     bins: (system, grid) of further thresholds that a measure looks at. thresholds: from which
     score a system predicts class 1, where no predictions are given. scales: whether each score is
     a probability.
@@ -49,7 +53,7 @@ class Layout:
     @property
     def systems(self) -> range:
         """Numbers of the systems."""
-        return range(len(self.columns.scores))
+        return range(len(self.columns.systems))
 
     @property
     def keys(self) -> list[str]:
@@ -58,16 +62,16 @@ class Layout:
         facts = [fact_name(i) for i in range(len(self.columns.facts))]
         return [PLACE, *predictions, *facts, *bin_names(self)]
 
-    def placed(self, table: Any) -> Any:
-        """The rows under our names, with their keys."""
-        rows = self.columns.plain(table, self.classes, self.thresholds)
+    def placed(self, table: Any, **further: Any) -> Any:
+        """The rows under our names, with their keys and further columns."""
+        rows = self.columns.plain(table, self.classes, self.thresholds, **further)
         places = []
         for position, (column, grid) in enumerate(self.ladders):
             places.append(f"hs_place{position}")
             rows = with_reached(rows, column, grid, places[-1])
         for name, (system, grid) in zip(bin_names(self), self.bins, strict=True):
             rows = with_reached(rows, score_name(system), grid, name)
-        total = rows[places[0]]
+        total = rows[places[0]] if places else rows[STRATUM]
         for place in places[1:]:
             total = total + rows[place]
         return rows.mutate(**{PLACE: total}).drop(*places)
@@ -82,7 +86,8 @@ def bin_names(layout: Layout) -> list[str]:
 class Groups:
     """Rows that agree in place, predictions, facts and bins: G of them.
 
-    key is an Arrow table of the keys, one row a group. score_sum and prior_sum (G, S), square_sum
+    key is an Arrow table of the keys, one row a group. score_sum (G, S); prior_sum (G, S) of the
+    second of two classes as each system claims it, or (G, C) of given probabilities; square_sum
     (G,) of the deviations.
     """
 
@@ -102,36 +107,50 @@ def read_groups(source: Source, layout: Layout) -> Groups:
     with source.reading():
         rows = layout.placed(source.table)
         sums = {"hs_size": rows.count()}
-        for i in layout.systems:
-            score = rows[score_name(i)]
-            sums[f"hs_sum{i}"] = score.sum()
-            sums[f"hs_prior{i}"] = (
-                score if layout.probabilities[i] or not layout.classes else _logistic(score)
-            ).sum()
+        sums |= {f"hs_sum{i}": rows[score_name(i)].sum() for i in layout.systems}
+        priors = _priors(rows, layout)
+        sums |= {f"hs_prior{i}": share.sum() for i, share in enumerate(priors)}
         if layout.columns.deviation is not None:
             sums["hs_square"] = (rows[DEVIATION] * rows[DEVIATION]).sum()
-        grouped = rows.group_by(layout.keys).agg(**sums)
-        table = grouped.limit(MOST_GROUPS + 1).to_pyarrow()
-    if table.num_rows > MOST_GROUPS:
-        raise BadOption(
-            f"the rows fall into more than {MOST_GROUPS} kinds; are the columns "
-            f"{list(layout.columns.facts)} facts that many rows share?"
-        )
-    # Engines return groups in any order.
-    table = table.sort_by([(name, "ascending") for name in layout.keys])
-
-    def stacked(prefix: str) -> FloatArray:
-        columns = [table[f"{prefix}{i}"].to_numpy() for i in layout.systems]
-        return np.stack(columns, axis=1).astype(np.float64)
-
+        table = grouped(rows, layout, sums)
     n_groups = table.num_rows
     return Groups(
         table.select(layout.keys),
         table["hs_size"].to_numpy().astype(np.int64),
-        stacked("hs_sum"),
-        stacked("hs_prior"),
+        stacked(table, "hs_sum", len(layout.systems)),
+        stacked(table, "hs_prior", len(priors)),
         table["hs_square"].to_numpy() if layout.columns.deviation else np.zeros(n_groups),
     )
+
+
+def grouped(rows: Any, layout: Layout, sums: Mapping[str, Any]) -> pa.Table:
+    """Sums of each group, in the order of the keys: engines return groups in any order."""
+    table = rows.group_by(layout.keys).agg(**sums).limit(MOST_GROUPS + 1).to_pyarrow()
+    if table.num_rows > MOST_GROUPS:
+        given = layout.columns
+        names = [*given.facts, *([given.stratum] if given.stratum else [])]
+        raise BadOption(
+            f"the rows fall into more than {MOST_GROUPS} kinds; do many rows share the values of "
+            f"the columns {names}?"
+        )
+    return table.sort_by([(name, "ascending") for name in layout.keys])
+
+
+def stacked(table: pa.Table, prefix: str, n: int) -> FloatArray:
+    """Columns of one kind as an array, (G, n)."""
+    columns = [table[f"{prefix}{i}"].to_numpy() for i in range(n)]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _priors(rows: Any, layout: Layout) -> list[Any]:
+    """What is summed up for the prior of a cell."""
+    if layout.columns.probabilities:
+        return [rows[share_name(i)] for i in range(len(layout.classes))]
+    scores = [rows[score_name(i)] for i in layout.systems]
+    if not layout.classes:
+        return scores
+    known = zip(scores, layout.probabilities, strict=True)
+    return [score if is_probability else _logistic(score) for score, is_probability in known]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from haystat.engines.checks import Summary
 from haystat.engines.cut import Cut
 from haystat.engines.grid import threshold_grid
 from haystat.engines.held import TAG_BITS, CellOf, Held, MergedOrder
+from haystat.engines.labels import read_labels
 from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.passes import Layout, read_groups
 from haystat.engines.records import Lookup
@@ -38,19 +39,26 @@ from haystat.pool.base import Order
 from haystat.pool.cells import Cells, thresholds
 from haystat.pool.losses import CellLosses, equal_losses
 from haystat.pool.strata import renumber
-from haystat.pool.tree import Tree, balanced_tree
+from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
 Bins = tuple[ScoreBin, ...]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a pool was opened with, besides its rows."""
+    """What a pool was opened with, besides its rows. parents: of a tree that was given."""
 
     classes: tuple[Any, ...]
     seed: int
     branching: int
     candidates: int
+    parents: tuple[int, ...] | None = None
+
+    def tree(self, n_strata: int) -> Tree:
+        """The tree over the strata."""
+        if self.parents is None:
+            return balanced_tree(n_strata, self.branching)
+        return tree_from_parents(np.array(self.parents, dtype=np.int64), n_strata)
 
 
 class EnginePool:
@@ -82,9 +90,9 @@ class EnginePool:
         self.size = int(first.atoms.size.sum())
         self.classes = settings.classes
         self.seed = settings.seed
-        self.systems = layout.columns.scores
+        self.systems = layout.columns.systems
         self.n_strata = int(first.atoms.stratum.max()) + 1
-        self.tree: Tree = balanced_tree(self.n_strata, settings.branching)
+        self.tree = settings.tree(self.n_strata)
         self.schema = Schema(
             self.size,
             self.systems,
@@ -92,6 +100,7 @@ class EnginePool:
             summary.score_range,
             layout.columns.facts,
             tuple(str(label) for label in self.classes),
+            scored=bool(layout.columns.scores),
         )
 
     def __len__(self) -> int:
@@ -140,6 +149,20 @@ class EnginePool:
         """The items of each cell in the order in which they are asked about."""
         of_atom = cast(CellOf, cells.of_item).of_atom
         return MergedOrder(self._of(cells.example.index), of_atom, cells.size)
+
+    def label_counts(self, measure: Measure, cells: Cells, column: str) -> IntArray:
+        """Items of each cell under each label, (K, C), from known labels in a column: one pass."""
+        if self.source is None or self.size != self.summary.size:
+            raise BadOption(
+                f"no column {column!r} holds the labels of all items: a sketch without its source "
+                "and pairs that are streamed or not blocked have none; open a table that has it"
+            )
+        held = self._held_for(measure)
+        found = read_labels(self.source, held.layout, held.sketch.groups, column)
+        counts = np.zeros((len(cells), len(self.classes)), dtype=np.int64)
+        of_atom = cast(CellOf, cells.of_item).of_atom
+        np.add.at(counts, of_atom[held.sketch.atom_of], found)
+        return counts
 
     def kept_items(self, cells: Cells) -> IntArray:
         """All items of these cells that are here: the first of each by u."""
@@ -196,6 +219,7 @@ class EnginePool:
         parts = (self.classes, self.layout.columns, self.summary.id_range, self.n_strata)
         digest = hashlib.sha256(repr(parts).encode())
         digest.update(self.summary.score_range.tobytes())
+        digest.update(self.tree.parent.tobytes() + self.tree.leaf.tobytes())
         digest.update(groups.size.tobytes())
         digest.update(self.held.sketch.atom_of.tobytes())
         digest.update(repr(groups.key.to_pydict()).encode())
@@ -203,16 +227,23 @@ class EnginePool:
 
     def _mean_prior(self, held: Held, of_atom: IntArray, size: IntArray) -> FloatArray:
         """Mean prior p(y|x) of each cell, (K, C)."""
-        n_classes = len(self.classes)
+        n_classes, columns, sketch = len(self.classes), self.layout.columns, held.sketch
         if not n_classes:
             return np.ones((len(size), 1))
-        if n_classes > 2:
-            return prior.kept_possible(np.full((len(size), n_classes), 1 / n_classes))
-        sketch = held.sketch
         totals = atom_sums(sketch.groups.prior_sum, of_atom[sketch.atom_of], len(size))
-        positive = prior.rounded(totals / size[:, None])
-        means = [np.stack([1 - share, share], axis=1) for share in positive.T]
-        return prior.kept_possible(np.asarray(np.mean(means, axis=0)))
+        if columns.probabilities:
+            shares = totals / size[:, None]
+        elif not columns.scores:
+            trusted = prior.trusted(sketch.atoms.predictions.astype(np.int16), n_classes)
+            total = atom_sums(trusted * sketch.atoms.size[:, None], of_atom, len(size))
+            shares = total / size[:, None]
+        elif n_classes > 2:
+            shares = np.full((len(size), n_classes), 1 / n_classes)
+        else:
+            positive = prior.rounded(totals / size[:, None])
+            means = [np.stack([1 - share, share], axis=1) for share in positive.T]
+            shares = np.asarray(np.mean(means, axis=0))
+        return prior.kept_possible(shares)
 
     def _held_for(self, measure: Measure) -> Held:
         facts = measure.facts() or ()
@@ -281,7 +312,7 @@ class EnginePool:
     def _source(self, what: str) -> Source:
         if self.source is None:
             raise PoolError(
-                f"{what} are not in the sketch, and its source is not here; open it where the "
-                "source is: hs.open_pool(sketch, source=…)"
+                f"{what} are not in the sketch, and its source is not here; put it back, or open "
+                "the pool where its rows are"
             )
         return self.source

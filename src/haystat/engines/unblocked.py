@@ -248,6 +248,8 @@ def check_unblocked(columns: Columns, classes: Sequence[Any]) -> None:
         raise BadOption("unblocked pairs need the two ids of a pair: id=(left, right)")
     if columns.facts or not classes:
         raise BadOption("unblocked pairs have no sub-populations and no numbers as labels")
+    if columns.probabilities or not columns.scores:
+        raise BadOption("what unblocked pairs may be is told from scores: give `score` alone")
 
 
 def _without_last(sketch: Sketch) -> Sketch:

@@ -1,0 +1,87 @@
+"""Exact quantiles of a column that no engine has to sort.
+
+Each pass cuts the spans that hold a wanted value into bins, and counts those. A bin that holds a
+wanted value is a span of the next pass, from its smallest to its largest value, until both are
+the same: three passes or so for a thousand million rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+
+from haystat.engines.grid import Grid, with_reached
+from haystat.engines.source import Source
+from haystat.measures.outputs import FloatArray, IntArray
+
+BINS = 1 << 18  # of a pass, over all spans
+VALUE, SPAN, BIN = "hs_value", "hs_span", "hs_bin"
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Intervals of values that do not overlap, ascending: ends and the rows below each, (n,)."""
+
+    low: FloatArray
+    high: FloatArray
+    below: IntArray
+
+
+def quantile_ranks(size: int, n_strata: int) -> IntArray:
+    """Ranks, from 0, of the values where strata of equal size begin; numpy's method "higher"."""
+    share = np.arange(1, n_strata) / n_strata
+    return np.ceil((size - 1) * share).astype(np.int64)
+
+
+def values_of_ranks(
+    source: Source, rows: Any, column: str, ends: tuple[float, float], ranks: IntArray
+) -> FloatArray:
+    """The values with these ranks among a column that goes from one end to the other, exactly."""
+    values = np.full(len(ranks), ends[0])
+    wanted = np.arange(len(ranks))
+    spans = Spans(np.array(ends[:1]), np.array(ends[1:]), np.zeros(1, dtype=np.int64))
+    rows = rows.select(**{VALUE: rows[column]})
+    while len(wanted):
+        with source.reading():
+            parts = _parts(rows, spans)
+        part = np.searchsorted(parts.below, ranks[wanted], side="right") - 1
+        single = parts.low[part] == parts.high[part]
+        values[wanted[single]] = parts.low[part[single]]
+        wanted, kept = wanted[~single], np.unique(part[~single])
+        spans = Spans(parts.low[kept], parts.high[kept], parts.below[kept])
+    return values
+
+
+def _parts(rows: Any, spans: Spans) -> Spans:
+    """The bins of all spans that hold rows."""
+    n_bins = max(BINS // len(spans.low), 2)
+    # One over the width of a span could be infinite, so rows are divided by it.
+    known = pa.table(
+        {
+            "hs_of": np.arange(len(spans.low)),
+            "hs_low": spans.low,
+            "hs_high": spans.high,
+            "hs_width": np.maximum(spans.high - spans.low, np.finfo(np.float64).tiny),
+        }
+    )
+    rows = with_reached(rows, VALUE, Grid(spans.low[1:]), SPAN)
+    rows = rows.join(ibis.memtable(known), [(SPAN, "hs_of")], how="inner")
+    rows = rows.filter((rows[VALUE] >= rows.hs_low) & (rows[VALUE] <= rows.hs_high))
+    share = (rows[VALUE] - rows.hs_low) / rows.hs_width
+    place = (share * float(n_bins - 1)).floor().clip(lower=0, upper=n_bins - 2).cast("int64")
+    # The largest value has a bin of its own, so that every pass gets on.
+    place = ibis.ifelse(rows[VALUE] >= rows.hs_high, n_bins - 1, place)
+    rows = rows.mutate(**{BIN: place})
+    found = rows.group_by([SPAN, BIN]).agg(
+        n=rows.count(), least=rows[VALUE].min(), most=rows[VALUE].max()
+    )
+    table = found.to_pyarrow().sort_by([(SPAN, "ascending"), (BIN, "ascending")])
+    n, span = table["n"].to_numpy().astype(np.int64), table[SPAN].to_numpy()
+    before = np.cumsum(n) - n
+    first = np.searchsorted(span, np.arange(len(spans.low)))
+    below = spans.below[span] + before - before[first[span]]
+    return Spans(table["least"].to_numpy(), table["most"].to_numpy(), below)
