@@ -16,10 +16,12 @@ from rich.table import Table
 
 from haystat import designs as all_designs
 from haystat import measures
+from haystat.cli.new import id_columns, of_all_systems, own_engine, values
+from haystat.cli.sketch import ENGINE, TABLE
+from haystat.engines.open import open_pool
 from haystat.errors import BadOption
-from haystat.experiments.files import LabelledPool, read_pool
+from haystat.experiments.files import read_pool
 from haystat.experiments.simulate import simulate
-from haystat.measures.base import Measure
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -27,12 +29,17 @@ if TYPE_CHECKING:
 
 def bench(
     pool: Path | None = typer.Argument(
-        None, help="Parquet, CSV, Feather, or HDF5 in the layout of the paper's pools."
+        None,
+        help="Parquet, CSV, Feather, or HDF5 in the layout of the paper's pools; a pattern, "
+        "DuckDB file or sketch.",
     ),
     label: str | None = typer.Option(None, help="Column with the true label."),
     score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
     prediction: list[str] = typer.Option(
         [], help="Column with hard predictions; one for each --score."
+    ),
+    id: str | None = typer.Option(
+        None, help="Column with the id, of what does not fit into memory; two with a comma."
     ),
     measure: str = typer.Option("f1", help="What to estimate; of every system if several."),
     designs: str | None = typer.Option(
@@ -57,6 +64,8 @@ def bench(
     store: Path | None = typer.Option(
         None, help="Folder for finished repeats; run again to go on."
     ),
+    engine: str | None = ENGINE,
+    source_table: str | None = TABLE,
     as_json: str | None = typer.Option(
         None, "--json", metavar="FILE", help="Write the table as JSON; - is standard output."
     ),
@@ -77,24 +86,26 @@ def bench(
     # A slip in a name should not wait for a large file to load.
     if table is not None and table.suffix not in WRITERS:
         raise BadOption(f"--table is {table}; give a file ending in {', '.join(WRITERS)}")
-    wanted_designs, wanted_measure = _checked_designs(designs), _checked_measure(measure, score)
+    wanted_designs, wanted_measure = _checked_designs(designs), measures.resolve(measure)
     wanted_budgets = _numbers("--budgets", budgets)
     start = time.perf_counter()
-    data = read_pool(
-        pool,
-        label,
-        score,
-        prediction,
-        deviation,
-        strata=strata,
-        classes=None if classes == "numbers" else _values(classes),
-        seed=seed,
-    )
+    given: dict[str, Any] = {
+        "strata": strata,
+        "classes": None if classes == "numbers" else values(classes),
+        "seed": seed,
+    }
+    reader = engine or own_engine(pool, has_id=id is not None)
+    if reader is None:
+        data = read_pool(pool, label, score, prediction, deviation, **given)
+        items, labels = data.pool, data.labels
+    else:
+        given |= {"deviation": deviation, "engine": reader, "table": source_table}
+        items, labels = _opened(pool, label, score, prediction, id, given)
     loaded = time.perf_counter()
     frame = simulate(
-        data.pool,
-        data.labels,
-        wanted_measure,
+        items,
+        labels,
+        of_all_systems(wanted_measure, items),
         wanted_designs,
         wanted_budgets,
         repeats,
@@ -106,7 +117,7 @@ def bench(
         store=store,
         progress=console.is_terminal,
     )
-    _show(console, frame, data, measure)
+    _show(console, frame, f"{pool.stem}: {len(items):,} items", measure)
     console.print(
         f"Loaded in {loaded - start:.1f} s, simulated in {time.perf_counter() - loaded:.1f} s."
     )
@@ -114,14 +125,29 @@ def bench(
     if table is not None:
         WRITERS[table.suffix](frame, table)
     if picture is not None:
-        _save_picture(frame, f"{measure} of {data.name}", picture)
+        _save_picture(frame, f"{measure} of {pool.stem}", picture)
         console.print(f"Picture saved as {picture}.")
 
 
-def _show(console: Console, frame: DataFrame, data: LabelledPool, measure: str) -> None:
+def _opened(
+    pool: Path,
+    label: str | None,
+    score: list[str],
+    prediction: list[str],
+    id: str | None,
+    options: dict[str, Any],
+) -> tuple[Any, Any]:
+    """A pool that is not read into memory, and the column of its labels."""
+    if label is None:
+        raise BadOption("name the column that holds the label: --label")
+    named: dict[str, Any] = {"score": tuple(score), "prediction": tuple(prediction) or None}
+    return open_pool(str(pool), id=id_columns(id), **named, **options), label
+
+
+def _show(console: Console, frame: DataFrame, items: str, measure: str) -> None:
     truth = frame.truth[0]
     known = "" if truth != truth else f", {measure} {truth:.4f}"
-    console.print(f"{data.name}: {len(data.pool):,} items{known}, {frame.repeats[0]} repeats")
+    console.print(f"{items}{known}, {frame.repeats[0]} repeats")
     heads = [head for head, (wide, _) in COLUMNS.items() if not wide or console.width >= WIDE]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in heads:
@@ -212,22 +238,8 @@ def _checked_designs(text: str | None) -> list[str] | None:
     return [name.strip() for name in names]
 
 
-def _checked_measure(name: str, score: list[str]) -> Measure:
-    one = measures.resolve(name)
-    return measures.ForSystems(one, score) if len(score) > 1 else one
-
-
 def _numbers(option: str, text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise BadOption(f"{option} is {text!r}; give whole numbers, such as 500,1000") from None
-
-
-def _values(text: str) -> list[Any]:
-    """Label values: numbers where all of them are, else texts."""
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        return [int(part) for part in parts]
-    except ValueError:
-        return list(parts)

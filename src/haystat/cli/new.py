@@ -10,8 +10,11 @@ import typer
 
 from haystat import designs, measures
 from haystat.cli.show import JSON, busy, console, print_json
+from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
 from haystat.evaluation import seed_from
+from haystat.measures.base import Measure
+from haystat.pool.base import AnyPool
 from haystat.study import PoolFile, Study
 
 LARGE = 1 << 30  # bytes of a file from which it is not read into memory
@@ -23,7 +26,9 @@ def new(
         help="Scored items: Parquet, CSV, Feather or JSON lines; a pattern, DuckDB file or sketch."
     ),
     score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
-    id: str | None = typer.Option(None, help="Column with the id; by default the row number."),
+    id: str | None = typer.Option(
+        None, help="Column with the id; by default the row number. Two with a comma for pairs."
+    ),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
@@ -54,16 +59,17 @@ def new(
     options = dict(_option(text) for text in option)
     designs.resolve(design, **options)
     number = seed_from(seed)
+    reader = engine or own_engine(pool)
     given = {"strata": strata, "threshold": threshold, "classes": values(classes), "seed": number}
     source = PoolFile(
         str(pool),
         tuple(score),
-        id,
+        id if reader is None else id_columns(id),
         tuple(prediction),
         tuple(split(",".join(column))),
         tuple(split(",".join(show))),
         given,
-        engine or _own_engine(pool),
+        reader,
         table,
     )
     with busy(f"reading {pool}"):
@@ -92,14 +98,25 @@ def _measure(names: list[str], compare: bool) -> Any:
     return measures.Differences(one)
 
 
-def _own_engine(pool: Path) -> str | None:
-    """DuckDB for what only it reads, and for files that would fill the memory."""
+def own_engine(pool: Path, has_id: bool = True) -> str | None:
+    """DuckDB for what only it reads, and for files with ids that would fill the memory."""
     several = any(sign in pool.name for sign in "*?[") or pool.is_dir()
-    database = pool.suffix in (".duckdb", ".ddb", ".db")
-    large = pool.suffix in (".parquet", ".pq", ".csv") and pool.is_file()
-    if several or database or (large and pool.stat().st_size > LARGE):
+    if several or pool.suffix in (".duckdb", ".ddb", ".db", SKETCH):
         return "duckdb"
-    return None
+    large = pool.suffix in (".parquet", ".pq", ".csv") and pool.is_file()
+    return "duckdb" if has_id and large and pool.stat().st_size > LARGE else None
+
+
+def id_columns(text: str | None) -> str | tuple[str, str] | None:
+    """The column of the id, or the two of a pair, as hs.open_pool takes them."""
+    names = split(text or "")
+    return (names[0], names[1]) if len(names) == 2 else text
+
+
+def of_all_systems(measure: Measure, pool: AnyPool) -> Measure:
+    """The measure of every system of a pool."""
+    systems = pool.schema.systems
+    return measures.ForSystems(measure, systems) if len(systems) > 1 else measure
 
 
 def values(text: str) -> list[Any]:

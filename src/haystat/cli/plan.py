@@ -8,10 +8,9 @@ from pathlib import Path
 import typer
 
 from haystat import measures
-from haystat.cli.new import values
+from haystat.cli.new import id_columns, of_all_systems, own_engine, values
 from haystat.cli.show import JSON, busy, console, print_json
 from haystat.cli.sketch import ENGINE, TABLE
-from haystat.measures.base import Measure
 from haystat.planning.plan import CAP, INTERVALS, WORLDS
 from haystat.planning.plan import plan as make_plan
 from haystat.study import PoolFile
@@ -19,10 +18,13 @@ from haystat.study import PoolFile
 
 def plan(
     pool: Path = typer.Argument(
-        help="Scored items: Parquet, CSV, Feather or JSON lines; a DuckDB file or sketch."
+        help="Scored items: Parquet, CSV, Feather or JSON lines; a pattern, DuckDB file or sketch."
     ),
     score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
+    id: str | None = typer.Option(
+        None, help="Column with the id, of what does not fit into memory; two with a comma."
+    ),
     measure: str = typer.Option("f1", help="What to estimate; of every system if several."),
     width: float = typer.Option(0.05, help="How wide the interval may be."),
     design: str = typer.Option("assisted", help="How items will be chosen."),
@@ -44,14 +46,15 @@ def plan(
 
     Example: haystat plan pool.parquet --score score --measure f1 --width 0.05
     """
-    wanted = _measure(measure, score)
+    wanted = measures.resolve(measure)  # a slip in a name should not wait for a large file
     options = {"strata": strata, "threshold": threshold, "classes": values(classes)}
     source = PoolFile(
         str(pool),
         tuple(score),
+        id_columns(id),
         prediction=tuple(prediction),
         options=options,
-        engine=engine,
+        engine=engine or own_engine(pool, has_id=id is not None),
         table=table,
     )
     with busy(f"reading {pool}"):
@@ -59,7 +62,7 @@ def plan(
     with busy("rehearsing"):
         found = make_plan(
             items,
-            wanted,
+            of_all_systems(wanted, items),
             width,
             design=design,
             level=level,
@@ -72,9 +75,3 @@ def plan(
         print_json({**asdict(found), "reachable": found.reachable})
     else:
         console().print(str(found), markup=False)
-
-
-def _measure(name: str, score: list[str]) -> Measure:
-    """A slip in a name should not wait for a large file to load."""
-    one = measures.resolve(name)
-    return measures.ForSystems(one, score) if len(score) > 1 else one

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from haystat.cli.new import split, values
+from haystat.cli.new import id_columns, split, values
 from haystat.cli.show import JSON, busy, console, print_json
 from haystat.engines.open import SKETCH, open_pool
 from haystat.errors import BadOption
@@ -41,11 +40,10 @@ def sketch(
     """
     if out.suffix != SKETCH:
         raise BadOption(f"--out is {out}; give a file ending in {SKETCH}")
-    ids: Any = tuple(split(id or "")) or None
     with busy(f"reading {pool}"):
         opened = open_pool(
             pool,
-            id=ids,
+            id=id_columns(id),
             score=tuple(score),
             prediction=tuple(prediction) or None,
             columns=split(",".join(column)),

@@ -19,6 +19,7 @@ from haystat.designs.base import Design
 from haystat.errors import BadOption, BudgetError
 from haystat.estimation.result import checked_level
 from haystat.evaluation import LEDGERS, RandomState, seed_from
+from haystat.experiments.counted import CountedExperiment, counted_facts
 from haystat.experiments.repeat import Experiment, Record
 from haystat.experiments.store import Store
 from haystat.experiments.summary import summarise
@@ -26,6 +27,7 @@ from haystat.experiments.workers import Task, run_tasks
 from haystat.ledger import pose
 from haystat.ledger_stochastic import check_asks_again
 from haystat.measures.base import Measure
+from haystat.pool.base import AnyPool
 from haystat.pool.checks import (
     as_array,
     checked_integer,
@@ -47,6 +49,7 @@ CODE = (
     "ledger.py",
     "ledger_stochastic.py",
     "evaluation.py",
+    "experiments/counted.py",
     "experiments/repeat.py",
 )
 
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    pool: Pool,
+    pool: AnyPool,
     labels: ArrayLike,
     measure: str | Measure | Sequence[str | Measure] = "f1",
     designs: Sequence[str | Design] | None = None,
@@ -72,7 +75,8 @@ def simulate(
 ) -> DataFrame:
     """Evaluate the pool `repeats` times with each design, and compare with the truth.
 
-    labels: the true label of every item, in terms of the pool's classes, or as a number.
+    labels: the true label of every item, in terms of the pool's classes, or as a number. Of a
+        pool of hs.open_pool the name of the column that holds them, which is counted in one pass.
     designs: names or objects; by default the one that Evaluation would take, "adaptive" and
         "passive".
     oracle: "stochastic" draws an answer whenever it is asked; labels are then the chances of the
@@ -107,7 +111,7 @@ def simulate(
 
 
 def plan(
-    pool: Pool,
+    pool: AnyPool,
     labels: ArrayLike,
     measure: str | Measure | Sequence[str | Measure],
     design_names: Sequence[str | Design] | None,
@@ -126,23 +130,18 @@ def plan(
     if oracle not in LEDGERS:
         raise BadOption(f"oracle is {oracle!r}; it can be {list(LEDGERS)}")
     asks_again = oracle == "stochastic"
-    share = _checked_chances(pool, labels) if asks_again and pool.classes else None
-    label = _checked_labels(pool, labels) if share is None else share.argmax(axis=1)
     if options.get("batch_size", 50) < 1:
         raise BadOption(f"batch_size is {options['batch_size']}; it must be at least 1")
     checked_level(options.get("level", 0.95))
+    kind: type[Experiment] = CountedExperiment
+    if isinstance(pool, Pool):
+        kind, facts = Experiment, _facts(pool, labels, bound, oracle)
+    else:
+        facts = counted_facts(pool, labels, bound, oracle)
     name, design = next(iter(chosen.items()))
-    first = Experiment(
-        name,
-        pool,
-        pose(pool, bound, oracle),
-        label,
-        design,
-        _checked_budgets(budgets, None if asks_again else pool.size),
-        seed=seed_from(random_state),
-        share=share,
-        **options,
-    )
+    asked = _checked_budgets(budgets, None if asks_again else pool.size)
+    seed = seed_from(random_state)
+    first = kind(name=name, design=design, budgets=asked, seed=seed, **facts, **options)
     rng = np.random.default_rng(0)
     for design in chosen.values():  # one that cannot work on this measure or oracle says so
         design.start(first.problem, rng)
@@ -154,6 +153,14 @@ def plan(
         for name in ("truth", "truth_counts", "optimum") if first.has_optimum else ("truth",):
             experiment.__dict__[name] = getattr(first, name)
     return experiments
+
+
+def _facts(pool: Pool, labels: ArrayLike, measure: Measure, oracle: str) -> dict[str, Any]:
+    """Pool, problem and labels of an experiment in memory."""
+    share = _checked_chances(pool, labels) if oracle == "stochastic" and pool.classes else None
+    label = _checked_labels(pool, labels) if share is None else share.argmax(axis=1)
+    problem = pose(pool, measure, oracle)
+    return {"pool": pool, "problem": problem, "label": label, "share": share}
 
 
 def run(

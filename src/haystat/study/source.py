@@ -31,7 +31,7 @@ class PoolFile:
 
     path: str
     score: tuple[str, ...]
-    id: str | None = None
+    id: str | tuple[str, str] | None = None
     prediction: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
@@ -47,6 +47,8 @@ class PoolFile:
                 f"{len(self.prediction)} prediction columns for {len(self.score)} score columns; "
                 "give one for each, in the same order"
             )
+        if isinstance(self.id, tuple) and self.engine is None:
+            raise BadOption("the two ids of a pair are read by an engine: --engine duckdb")
 
     @property
     def is_sketch(self) -> bool:
@@ -76,12 +78,13 @@ class PoolFile:
     def _in_memory(self) -> tuple[Pool, Records]:
         """The pool whose columns are read whole."""
         names = [*self.score, *self.prediction, *self.columns]
-        table = read_columns(Path(self.path), [*names, *([self.id] if self.id else [])])
+        id = self.id if isinstance(self.id, str) else None
+        table = read_columns(Path(self.path), [*names, *([id] if id else [])])
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
         pool = Pool(
             {name: table[name] for name in self.score},
             predictions or None,
-            ids=table[self.id] if self.id else None,
+            ids=table[id] if id else None,
             columns={name: table[name] for name in self.columns},
             **self.options,
         )
