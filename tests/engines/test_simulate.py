@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import haystat as hs
 from haystat.cli import app
-from haystat.errors import BadOption, UnknownLabel, UnknownName
+from haystat.errors import BadOption, StudyError, UnknownLabel, UnknownName
 from haystat.experiments.counted import CountedLabels, Shuffle
 from haystat.experiments.simulate import plan, run, table
 from haystat.measures import F1, ForSystems, Within
@@ -178,6 +178,13 @@ def test_bench_says_what_is_missing(path, command):
     done = command("bench", pattern, "--id", "id", "--score", "score")
     assert isinstance(done.exception, BadOption)
     assert "--label" in str(done.exception)
+
+
+def test_serve_and_compare_take_studies_alone(path, command):
+    for name in ("serve", "compare"):
+        done = command(name, path)
+        assert isinstance(done.exception, StudyError)
+        assert "not a haystat study" in str(done.exception)
 
 
 def test_plan_reads_patterns_and_sketches(path, tmp_path, command):

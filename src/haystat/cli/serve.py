@@ -11,6 +11,7 @@ import typer
 
 from haystat.cli.show import busy
 from haystat.errors import BadOption
+from haystat.study import Study
 
 DEMO = Path("haystat-demo")
 DEMO_NAME = "people"
@@ -45,6 +46,8 @@ def serve(
     checked_address(host, secret)
     waiting = listen(host, port)
     path, folder = study_and_folder(_demo_study() if demo else study)
+    if path is not None:
+        Study.open(path).close()  # what is no study says so here, not in the log of the server
     settings = Settings(
         folder=folder.absolute(),
         main=None if path is None else _name(path),
