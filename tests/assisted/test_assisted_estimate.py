@@ -11,7 +11,8 @@ import haystat as hs
 from haystat.assistance import assisted_from, blocks_of
 from haystat.designs.assisted import Assisted
 from haystat.estimation import strays
-from haystat.estimation.assisted import assisted_risk, error_terms, surprise
+from haystat.estimation.assisted import agreement, assisted_risk, error_terms, surprise
+from haystat.estimation.assisted_result import Agreement
 from haystat.estimation.sample import sample_of
 from haystat.estimation.weights import label_weights
 from haystat.evaluation import estimate_from
@@ -121,23 +122,16 @@ def test_the_standard_error_is_the_spread_over_repeats(pool_of, ledger_after, me
 
 
 def more_than_expected(sample, influence, weights):
-    """Posterior mean of a Poisson rate by a sum over a grid: finds of the size that carries the
-    variance, as many as were expected times the rate; before them it is gamma, 1 +- 1 / sqrt(2)."""
+    """Labels found against the predictions over those expected, by squared effect, at least 1."""
     ratios = []
-    rate = np.arange(0.0005, 60, 0.001)
     for c in range(sample.share.shape[1]):
-        found = expected = spread = 0.0
+        found = expected = 0.0
         for k in np.flatnonzero(sample.against[:, c]):
             beyond = influence[k, c, 0] - sample.share[k] @ influence[k, :, 0]
             effect = ((weights[k, c] - 1) * beyond) ** 2
             found += effect * sample.labelled[k, c]
-            number = sample.size[k] * sample.share[k, c] * sample.inclusion[k]
-            expected += effect * number
-            spread += effect**2 * number
-        size = spread / expected
-        density = rate * np.exp(-2 * rate)
-        density *= rate ** (found / size) * np.exp(-rate * expected / size)
-        ratios.append(float(rate @ density / density.sum()))
+            expected += effect * sample.size[k] * sample.share[k, c] * sample.inclusion[k]
+        ratios.append(max(found / expected, 1.0) if expected > 0 else 1.0)
     return ratios
 
 
@@ -238,3 +232,43 @@ def test_a_cell_that_nobody_can_label_has_no_part_in_the_error(pool_of, ledger_a
     sample = replace(sample, share=np.full_like(sample.share, 0.1), labelled=3 * sample.labelled)
     weights = np.full_like(sample.share, 2.0)
     assert surprise(sample, blocks, deviation, weights).max() > 1
+
+
+@pytest.mark.parametrize("budgets", [[40], [100, 80], [200, 190]])
+def test_if_nothing_hides_the_measure_is_that_of_labels_and_predictions(
+    pool_of, ledger_after, truth, budgets
+):
+    pool, label = pool_of(400, centre=-2.0)
+    ledger = ledger_after(pool, "f1", label, budgets, 3)
+    found = assisted_from(pool, ledger, ledger.design, ledger.problem.measure, 0.95)
+    item, told = ledger.known()
+    as_predicted = pool.outputs(np.arange(pool.size)).predictions[:, 0].copy()
+    as_predicted[item] = told
+    exact = truth("f1", pool, as_predicted)
+    np.testing.assert_allclose(found.agreement.values, exact, rtol=1e-9)
+
+
+def test_how_many_labels_hide_is_what_the_estimate_adds_to_the_labels(pool_of, ledger_after):
+    """For accuracy: items that are not as predicted, in the estimate and among the labels."""
+    pool, label = pool_of(400, centre=-2.0)
+    ledger = ledger_after(pool, "accuracy", label, [60, 60], 3)
+    sample, blocks, labels = seen(pool, ledger)
+    weights, measure = label_weights(sample), ledger.problem.measure
+    risk = assisted_risk(sample, blocks, measure, labels, weights)
+    found = agreement(sample, blocks, measure, weights, risk, 0.0)
+    wrong = np.where(sample.against, sample.labelled, 0).sum()
+    accuracy = float(np.atleast_1d(measure.value(risk))[0])
+    assert found.number == pytest.approx(pool.size * (1 - accuracy) - wrong)
+    assert found.values[0] == pytest.approx(1 - wrong / pool.size)
+
+
+def test_intervals_reach_to_where_nothing_hides_if_that_is_likely(pool_of, ledger_after):
+    pool, label = pool_of(400, centre=-2.0)
+    ledger = ledger_after(pool, "f1", label, [100, 100], 3)
+    found = assisted_from(pool, ledger, ledger.design, ledger.problem.measure, 0.95)
+    beyond = np.array([found.anytime_interval[1] + 0.01])
+    for number, reached in ((3.6, True), (3.8, False)):  # none of 3.69 has probability 2.5%
+        other = replace(found, agreement=Agreement(beyond, number))
+        for ends in (other.interval, other.interval_if_falling, other.anytime_interval):
+            assert (ends[1] == beyond[0]) == reached
+            assert ends[0] < found.value

@@ -86,10 +86,15 @@ def test_the_division_between_trend_and_strays_by_hand(monkeypatch):
     fitted = spline.fit(spline.start(), labelled)
     expected = [0, 0, 3 * 0.1 / (0.1 + prior[2]), 1 * 0.1 / (0.1 + prior[3])]
     np.testing.assert_allclose(fitted.stray, expected)
-    # One stray is put down to chance; seven labels are among the predicted negatives.
-    assert fitted.stray_rate == pytest.approx(max(sum(expected) - 1, 0) / 7)
-    rate = np.array([0, 0, fitted.stray_rate, fitted.stray_rate])
-    np.testing.assert_allclose(spline.share(fitted), 1 - (1 - rate) * (1 - fitted.trend))
+    # One stray is put down to chance; seven labels are among the predicted negatives, and the two
+    # cells of these lie in zones of their own, with five and two labels.
+    common = max(sum(expected) - 1, 0) / 7
+    rate = [(expected[2] + 300 * common) / 305, (expected[3] + 300 * common) / 302]
+    assert list(spline.zone) == [0, 0, 1, 3]
+    np.testing.assert_allclose(fitted.stray_rate, [0, 0, *rate])
+    np.testing.assert_allclose(
+        spline.share(fitted), 1 - (1 - fitted.stray_rate) * (1 - fitted.trend)
+    )
     without = labelled - np.stack([np.zeros(4), expected], axis=1)
     found = minimize(minus_log_posterior(spline, without), spline.mean, options={"gtol": 1e-8})
     np.testing.assert_allclose(fitted.coefficients, found.x, atol=1e-4)
@@ -104,9 +109,27 @@ def test_positives_deep_among_predicted_negatives_are_strays_and_leave_the_trend
     labelled[[30, 33, 36, 39], 1] = 1
     fitted = spline.fit(spline.start(), labelled)
     assert fitted.stray.sum() == pytest.approx(4, abs=0.2)
-    assert plain.stray_rate == 0
-    assert fitted.stray_rate == pytest.approx(3 / (32 * 50 + 4), rel=0.1)
+    assert not plain.stray_rate.any()
+    assert not fitted.stray_rate[~low].any()
+    common = (fitted.stray.sum() - 1) / (32 * 50 + 4)  # one is put down to chance
+    for zone in np.unique(spline.zone[low]):
+        cells = low & (spline.zone == zone)
+        found, tried = fitted.stray[cells].sum(), labelled[cells].sum()
+        expected = (found + 300 * common) / (tried + 300)
+        np.testing.assert_allclose(fitted.stray_rate[cells], expected)
     np.testing.assert_allclose(fitted.trend[low], plain.trend[low], atol=2e-3)
+
+
+def test_a_zone_full_of_strays_has_a_rate_of_its_own():
+    low = np.arange(400) >= 20
+    spline = make_spline(400, low)
+    labelled = np.stack([np.full(400, 50), np.zeros(400, dtype=int)], axis=1)
+    labelled[:20] = [5, 45]
+    deepest = spline.zone >= 5
+    labelled[deepest, 1] = 10
+    fitted = spline.fit(spline.start(), labelled)
+    elsewhere = fitted.stray_rate[low & (spline.zone == 2)].max()
+    assert fitted.stray_rate[spline.zone == 5].min() > 3 * elsewhere > 0
 
 
 @pytest.mark.parametrize("turn", [np.exp, lambda s: 1 / (1 + np.exp(-3 * s)), lambda s: s**3])

@@ -16,7 +16,8 @@ from haystat.estimation.strays import Strays
 
 def make_strays(found=2.0, inclusion=0.1, n_positives=100.0):
     nothing = np.zeros(1)
-    return Strays(np.array([found]), nothing, np.array([1e4]), 0.0, inclusion, n_positives, found)
+    items = np.array([found]), nothing, np.array([1e4])
+    return Strays(*items, nothing, inclusion, n_positives, found)
 
 
 @pytest.mark.parametrize(("found", "inclusion"), [(0, 0.05), (2, 0.1), (30, 0.5), (0, 0.9)])

@@ -55,7 +55,8 @@ class Assisted(Design):
     rare: shares of a class below this, among items predicted otherwise, attract labels in
         proportion to the share rather than to its square root.
     uniform: share of the labels spread evenly, from the first to the second value as the labels
-        reach `dense` of the items.
+        reach `dense` of the items; `by_cell` of them evenly over the cells, the others over the
+        items. So small cells are looked into as well, whatever the model thinks of them.
     cap: how much of its class's F1 one label may move, where it goes against the prediction.
     """
 
@@ -63,7 +64,8 @@ class Assisted(Design):
     slope_sd: float = 0.4
     bend_sd: float = 0.4
     rare: float = 0.003
-    uniform: tuple[float, float] = (0.02, 0.3)
+    uniform: tuple[float, float] = (0.1, 0.3)
+    by_cell: float = 0.8
     dense: float = 0.2
     cap: float = 0.01
     name = "assisted"
@@ -71,13 +73,15 @@ class Assisted(Design):
 
     def __post_init__(self) -> None:
         if not isinstance(self.uniform, tuple | list) or len(self.uniform) != 2:
-            raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.02, 0.3)")
+            raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.1, 0.3)")
         low, high = self.uniform
         object.__setattr__(self, "uniform", (low, high))  # a list, where it comes from a file
         if not np.isfinite(self.slope):
             raise BadOption(f"slope is {self.slope}; it must be finite")
         if not 0 < low <= high <= 1:
             raise BadOption(f"uniform is {self.uniform}; give two shares, 0 < first <= second <= 1")
+        if not 0 <= self.by_cell <= 1:
+            raise BadOption(f"by_cell is {self.by_cell}; it must lie between 0 and 1")
         for name in ("slope_sd", "bend_sd", "rare", "dense", "cap"):
             if not getattr(self, name) > 0:
                 raise BadOption(f"{name} is {getattr(self, name)}; it must be positive")
@@ -130,7 +134,7 @@ class Assisted(Design):
         spread = np.sqrt(label_variance(share, seen, influence, weights))
         total = float(spread @ size)
         reach = problem.losses.support.any(axis=1)
-        even = np.where(reach, 1.0 / max(float(size[reach].sum()), 1.0), 0.0)
+        even = self._even(size, np.asarray(reach))
         if not total > 0:
             return even
         low, high = self.uniform
@@ -138,6 +142,12 @@ class Assisted(Design):
         fill = min(1.0, float(n_labelled.sum()) / n_against / self.dense)
         evenly = low + (high - low) * fill
         return np.asarray((1 - evenly) * spread / total + evenly * even)
+
+    def _even(self, size: IntArray, reach: NDArray[np.bool_]) -> FloatArray:
+        """Sizes of items that are spread evenly over those in reach, (K,)."""
+        by_item = 1.0 / max(float(size[reach].sum()), 1.0)
+        by_cell = 1.0 / (max(int(reach.sum()), 1) * np.maximum(size, 1))
+        return np.where(reach, (1 - self.by_cell) * by_item + self.by_cell * by_cell, 0.0)
 
     def _model(self, problem: Problem) -> Shares:
         stratum = problem.cells.stratum

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haystat.estimation.assisted_result import AssistedEstimate, Shape, StrayEffect
+from haystat.estimation.assisted_result import Agreement, AssistedEstimate, Shape, StrayEffect
 from haystat.estimation.strays import Strays
 from haystat.estimation.weights import SMALLEST, Sample, caps, label_weights
 from haystat.measures.base import Measure
@@ -22,8 +22,7 @@ from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.losses import CellLosses
 
 ROUNDING = 1e-13  # of the parts of a sum, below which it is zero
-LOOSER = 2.0  # times the cap of the weights, for the error of the estimate
-PRIOR_FINDS = 2.0  # finds as the model expects them, added to those of the labels
+LOOSER = 3.0  # times the cap of the weights, for the error of the estimate
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,9 @@ def estimate_assisted(
     size = float(blocks.size.sum())
     weights = label_weights(sample)
     risk = assisted_risk(sample, blocks, measure, labels, weights)
-    effect = None
+    effect, guess = None, 0.0
     if strays is not None:
-        shift = stray_shift(sample, blocks) / size
+        shift = hidden_shift(sample, blocks, 1) / size
         guess = strays.expected(float(caps(sample)[-1]))
         risk = risk + guess * shift
         effect = StrayEffect(measure, risk, shift, guess + strays.in_estimate(weights))
@@ -89,6 +88,7 @@ def estimate_assisted(
         shape=shape,
         strays=strays,
         effect=effect,
+        agreement=agreement(sample, blocks, measure, weights, risk, guess),
     )
     return estimate if why else replace(estimate, warnings=tuple(estimate.doubts()))
 
@@ -145,10 +145,9 @@ def error_terms(
 def surprise(
     sample: Sample, blocks: Blocks, deviation: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """How many times more labels against the predictions there are than the model expects, (1, C).
+    """How many more labels against the predictions were found than the model expects, (1, C).
 
-    Labels count by what they do to the estimate, in units of what a typical one would do. The
-    ratio is that of found and expected ones, drawn towards 1 as by a gamma prior.
+    At least 1; labels count by what they do to the estimate.
     """
     square = np.zeros_like(sample.share)
     np.add.at(
@@ -157,21 +156,42 @@ def surprise(
     # A cell whose items nobody can label has no size left, and no pull.
     one = square / np.maximum(sample.size, SMALLEST)[:, None]
     pull = np.where(sample.against, (weights - 1) ** 2 * one, 0.0)
-    number = sample.size[:, None] * sample.share * sample.inclusion[:, None]
-    found, expected = np.sum(pull * sample.labelled, axis=0), np.sum(pull * number, axis=0)
-    unit = np.divide(
-        np.sum(pull**2 * number, axis=0), expected, out=np.zeros_like(found), where=expected > 0
+    found = np.sum(pull * sample.labelled, axis=0)
+    expected = np.sum(
+        pull * sample.size[:, None] * sample.share * sample.inclusion[:, None], axis=0
     )
-    prior = PRIOR_FINDS * unit
-    ratio = np.divide(prior + found, prior + expected, out=np.ones_like(found), where=expected > 0)
-    return np.asarray(ratio[None])
+    ratio = np.divide(found, expected, out=np.ones_like(found), where=expected > 0)
+    return np.asarray(np.maximum(ratio, 1.0)[None])
 
 
-def stray_shift(sample: Sample, blocks: Blocks) -> FloatArray:
-    """Change of the summed losses when one stray more hides among the predicted negatives, (d,)."""
+def hidden_shift(sample: Sample, blocks: Blocks, label: int) -> FloatArray:
+    """Change of the summed losses when one item more, predicted otherwise, hides this label, (d,).
+
+    It is any of the items without a label, with equal probability.
+    """
     hidden = sample.size - sample.labelled.sum(axis=1)
-    low = sample.against[:, -1] & (hidden > 0) & sample.in_reach
-    part = np.where(low, hidden, 0) / np.maximum(sample.size, 1)
-    mass = blocks.size * part[blocks.cell]
-    total = float(mass.sum())
-    return blocks.risk(np.stack([-mass, mass], axis=1) / max(total, 1.0))
+    other = sample.against[:, label] & (hidden > 0) & sample.in_reach
+    part = np.where(other, hidden, 0) / np.maximum(sample.size, 1)
+    mass = (blocks.size * part[blocks.cell])[:, None]
+    predicted = ~sample.against[blocks.cell]  # one class, where all systems agree
+    turned = np.where(np.arange(predicted.shape[1]) == label, mass, -mass * predicted)
+    return blocks.risk(turned / max(float(mass.sum()), 1.0))
+
+
+def agreement(
+    sample: Sample,
+    blocks: Blocks,
+    measure: Measure,
+    weights: FloatArray,
+    risk: FloatArray,
+    guess: float,
+) -> Agreement:
+    """What is left of the measure without the labels that the estimate expects to be hidden."""
+    size, pull = float(blocks.size.sum()), sample.labelled * weights
+    mass = sample.size[:, None] * sample.share + pull - pull.sum(axis=1)[:, None] * sample.share
+    hidden = np.where(sample.against, mass - sample.labelled, 0.0).sum(axis=0)
+    hidden[-1] += guess
+    shifts = [hidden_shift(sample, blocks, label) / size for label in range(len(hidden))]
+    with np.errstate(all="ignore"):
+        values = np.atleast_1d(measure.value(risk - hidden @ np.array(shifts)))
+    return Agreement(values, float(np.maximum(hidden, 0.0).sum()))

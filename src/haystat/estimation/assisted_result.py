@@ -13,7 +13,7 @@ from haystat.estimation.strays import Strays
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray
 
-SMALLEST_FREEDOM = 10.0
+SMALLEST_FREEDOM = 4.0
 MUCH_WIDER = 2.0  # how much wider labels alone would leave an interval before a warning is due
 AGREES = "every label agrees with the model, so the interval rests on the model"
 LARGEST_FREEDOM = 1e6
@@ -67,17 +67,36 @@ class StrayEffect:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """values (m,) of the measure if all items without a label are as predicted.
+
+    number of them are expected not to be, so that none is has the probability exp(-number).
+    """
+
+    values: FloatArray
+    number: float
+
+    def extend(self, intervals: FloatArray, level: float) -> FloatArray:
+        """Intervals (m, 2) that hold these values too, unless they are unlikely."""
+        if np.exp(-self.number) < (1 - level) / 2:
+            return intervals
+        low, high = intervals.T
+        return np.stack([np.fmin(low, self.values), np.fmax(high, self.values)], axis=1)
+
+
+@dataclass(frozen=True)
 class AssistedEstimate(Estimate):
     """An estimate whose error has two parts: chance, and strays that may hide.
 
     terms carry the first, shape how far it is from normal. strays says how many may hide, effect
-    what they do. The two parts are put together by squares of their one-sided distances (Zou and
-    Donner 2008).
+    what they do, agreement what follows if nothing hides. The two parts are put together by squares
+    of their one-sided distances (Zou and Donner 2008).
     """
 
     shape: Shape = field(default_factory=lambda: Shape.normal(1), repr=False)
     strays: Strays | None = field(default=None, repr=False)
     effect: StrayEffect | None = field(default=None, repr=False)
+    agreement: Agreement | None = field(default=None, repr=False)
 
     @property
     def intervals(self) -> FloatArray:
@@ -104,7 +123,7 @@ class AssistedEstimate(Estimate):
         multiplier = np.full(len(self.values), sequence_multiplier(self.level, self.n_labels))
         return self._joined(multiplier, ends)
 
-    def _joined(self, multiplier: FloatArray, ends: tuple[float, float] | None) -> FloatArray:
+    def _joined(self, multiplier: FloatArray, hidden: tuple[float, float] | None) -> FloatArray:
         """Intervals of all components, (m, 2), in the range of the measure."""
         if np.isnan(self.values).all() or len(self.terms) == 0:
             return np.stack([self.values, self.values], axis=1)
@@ -114,14 +133,17 @@ class AssistedEstimate(Estimate):
         shift = multiplier**2 / 2 * self.shape.lean
         half = np.sqrt((multiplier * self.std_errors) ** 2 + shift**2)
         below, above = half - shift, half + shift
-        if ends is not None and self.effect is not None:
-            moved = np.stack([self.effect.value(number) for number in ends])
+        if hidden is not None and self.effect is not None:
+            moved = np.stack([self.effect.value(number) for number in hidden])
             # Without strays the measure may be 0/0, which says nothing about where it lies.
             fewer, more = np.nan_to_num(moved - self.values)
             # That nothing hides at all, neither strays nor what the trend expects, is one case.
             below = np.hypot(below, np.maximum(-more, 0)) + np.maximum(-fewer, 0)
             above = np.hypot(above, np.maximum(more, 0)) + np.maximum(fewer, 0)
-        return np.clip(np.stack([self.values - below, self.values + above], axis=1), *self.bounds)
+        ends = np.stack([self.values - below, self.values + above], axis=1)
+        if self.agreement is not None:
+            ends = self.agreement.extend(ends, self.level)
+        return np.clip(ends, *self.bounds)
 
     def doubts(self) -> list[str]:
         """What the interval takes from the model rather than from labels, in words."""

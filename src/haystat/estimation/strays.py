@@ -26,8 +26,8 @@ class Strays:
     """What the labels say about strays, by cell (K,).
 
     stray are those among the labelled positives, negative the labelled negatives, hidden the
-    items without a label; all zero outside the predicted negatives. rate is the model's share of
-    strays, inclusion the probability P, n_positives about how many positives there are. found is
+    items without a label; all zero outside the predicted negatives. rate (K,) is the model's share
+    of strays, inclusion the probability P, n_positives about how many positives there are. found is
     x, the strays labelled where items are no likelier to be labelled than usual: others stand for
     few.
     """
@@ -35,7 +35,7 @@ class Strays:
     stray: FloatArray
     negative: FloatArray
     hidden: FloatArray
-    rate: float
+    rate: FloatArray
     inclusion: float
     n_positives: float
     found: float

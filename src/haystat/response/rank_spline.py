@@ -4,7 +4,8 @@ The coordinate of a cell is t = -logit(rank), rank its place from the top as a s
 whatever the scale of the scores, a share of positives that falls like a power of the rank is a
 straight line in the logit. The trend is a logistic spline in t, straight but for slope changes
 at knots one unit apart, anchored at the decision threshold. Positives that the trend cannot
-explain, deep among predicted negatives, are stray: they lie there at one common rate.
+explain, deep among predicted negatives, are stray: they lie there at a rate that may differ from
+one zone of t to another, but is drawn towards their common rate.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ ROUNDS = 3  # of dividing the positives between trend and strays
 NEWTON_STEPS = 8
 SMALL_GAIN = 1e-7  # of the log posterior, at which Newton's steps end
 DISCOUNT = 1.0  # strays that are put down to chance
+ZONES = 16  # of width 1 below the threshold, the last without an end
+COMMON = 300.0  # labels for which the common rate of strays counts in each zone
 
 
 @dataclass(frozen=True)
 class SplineState:
-    """coefficients (p,) of the trend, the trend itself (K,), the rate of strays.
+    """coefficients (p,) of the trend, the trend itself (K,), the rate of strays (K,).
 
     curvature (p, p) is minus the second derivative of the log posterior; stray (K,) is the part of
     the labelled positives that is put down to strays.
@@ -36,7 +39,7 @@ class SplineState:
     coefficients: FloatArray
     curvature: FloatArray
     trend: FloatArray
-    stray_rate: float
+    stray_rate: FloatArray
     stray: FloatArray
 
 
@@ -44,13 +47,15 @@ class SplineState:
 class RankSpline:
     """basis (K, p) of the trend, its prior mean and precision (p,), and where strays may lie.
 
-    low (K,) marks the cells predicted negative.
+    low (K,) marks the cells predicted negative; zone (K,) numbers the zones downwards from the
+    threshold.
     """
 
     basis: FloatArray
     mean: FloatArray
     precision: FloatArray
     low: NDArray[np.bool_]
+    zone: IntArray
 
     @classmethod
     def make(
@@ -68,12 +73,14 @@ class RankSpline:
         mean = np.zeros(n_knots + 2)
         mean[1] = slope
         deviation = np.r_[INTERCEPT_SD, slope_sd, np.full(n_knots, bend_sd)]
-        return cls(basis, mean, deviation**-2, low)
+        zone = np.clip(np.floor(-basis[:, 1]), 0, ZONES - 1).astype(np.int64)
+        return cls(basis, mean, deviation**-2, low, zone)
 
     def start(self) -> SplineState:
         """The prior."""
         trend = expit(self.basis @ self.mean)
-        return SplineState(self.mean, np.diag(self.precision), trend, 0.0, np.zeros_like(trend))
+        none = np.zeros_like(trend)
+        return SplineState(self.mean, np.diag(self.precision), trend, none, none)
 
     def fit(self, state: SplineState, labelled: IntArray) -> SplineState:
         """The posterior mode after labelled (K, 2) items per cell and class, from `state` on.
@@ -82,14 +89,13 @@ class RankSpline:
         """
         positive = labelled[:, 1].astype(np.float64)
         n = labelled.sum(axis=1).astype(np.float64)
-        n_low = max(float(n[self.low].sum()), 1.0)
         coefficients, trend, rate = state.coefficients, state.trend, state.stray_rate
         for _ in range(ROUNDS):
-            other = max(rate, 1.0 / max(n.sum(), 1.0))
+            other = np.maximum(rate, 1.0 / max(n.sum(), 1.0))
             stray = np.where(self.low, positive * other / (other + trend), 0.0)
             coefficients = self._climb(coefficients, n - stray, positive - stray)
             trend = expit(self.basis @ coefficients)
-            rate = max(float(stray.sum()) - DISCOUNT, 0.0) / n_low
+            rate = self._rate(stray, n)
             if not stray.any():
                 break
         curvature = self._curvature(trend, n - stray)
@@ -97,8 +103,15 @@ class RankSpline:
 
     def share(self, state: SplineState) -> FloatArray:
         """Share of positives among the unlabelled items of each cell, (K,)."""
-        rate = np.where(self.low, state.stray_rate, 0.0)
-        return np.asarray(rate + (1 - rate) * state.trend)
+        return np.asarray(state.stray_rate + (1 - state.stray_rate) * state.trend)
+
+    def _rate(self, stray: FloatArray, n: FloatArray) -> FloatArray:
+        """Share of strays in each cell, from those among n labels, (K,)."""
+        asked = np.where(self.low, n, 0.0)
+        common = max(float(stray.sum()) - DISCOUNT, 0.0) / max(float(asked.sum()), 1.0)
+        found, tried = (np.bincount(self.zone, part, minlength=ZONES) for part in (stray, asked))
+        of_zone = (found + COMMON * common) / (tried + COMMON)
+        return np.where(self.low, of_zone[self.zone], 0.0)
 
     def _climb(self, start: FloatArray, n: FloatArray, positive: FloatArray) -> FloatArray:
         """Newton's method on the log posterior, with halved steps where it would fall."""
