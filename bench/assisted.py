@@ -2,6 +2,7 @@
 
     python bench/assisted.py ../shared/pools [--measures f1,recall] [--repeats 200] [--jobs 2]
     python bench/assisted.py ../shared/pools --stop 0.1      stop at the first width of 0.1
+    python bench/assisted.py fresh                           pools made here
 
 Batches of 50 labels. ratio: mean squared error of the adaptive design over that of the assisted
 one; limit: the latter over the best that an unbiased design with known shares of positives could
@@ -24,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 import haystat as hs
+from fresh_pools import SETTINGS, scored
 from haystat.evaluation import estimate_from
 from haystat.experiments.limit import best_variance
 from haystat.experiments.repeat import Experiment, advance, oracle, seeds
@@ -35,6 +37,7 @@ BATCH = 50
 INTERVALS = ("intervals", "intervals_if_falling", "intervals_from_labels", "anytime_intervals")
 LARGEST_RATIO = 10.0
 EXACT = 1e-20  # squared error below which an estimate is the truth
+FRESH = Path("fresh")
 WORTH = 0.05  # F1 from which a system counts as a pool of its own
 
 
@@ -49,7 +52,9 @@ class Known:
 
 
 def known_pools(folder: Path) -> Iterator[Known]:
-    """The paper's pools, and each system of the others."""
+    """The paper's pools, and each system of the others; or generated ones."""
+    if folder == FRESH:
+        yield from fresh()
     for path in sorted(folder.glob("*.h5")):
         with h5py.File(path) as file:
             scores, labels = file["scores"][:].ravel(), file["labels"][:].ravel().astype(int)
@@ -63,6 +68,16 @@ def known_pools(folder: Path) -> Iterator[Known]:
             given = frame[f"pred_{system}"].to_numpy().astype(int)
             if 2 * (given @ labels) / (given.sum() + labels.sum()) > WORTH:
                 yield Known(f"{path.stem} {system}", frame[column].to_numpy(), given, labels)
+
+
+def fresh() -> Iterator[Known]:
+    """Generated pools on which some positive is predicted."""
+    for classes in SETTINGS:
+        for name, scores, given, labels in scored(classes):
+            if 2 * (given @ labels) / (given.sum() + labels.sum()) > WORTH:
+                kind = f"{labels.sum():,} in {len(labels):,}"
+                kind += f", {classes.flipped:.2%} flipped" if classes.flipped else ""
+                yield Known(f"{kind}, {name}", scores, given, labels)
 
 
 def run(experiment: Experiment, repeat: int) -> list[list[float]]:

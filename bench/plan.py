@@ -13,13 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import LinearSVC
 
 import haystat as hs
+from fresh_pools import Classes, scored
 from haystat import designs, measures
 from haystat.evaluation import estimate_from
 from haystat.experiments.files import read_pool
@@ -54,32 +50,10 @@ def pools(folder: Path) -> Iterator[tuple[str, hs.Pool, np.ndarray]]:
 
 
 def fresh() -> Iterator[tuple[str, hs.Pool, np.ndarray]]:
-    """Generated classes, four kinds of classifiers that saw other items of them."""
-    kinds = {
-        "logistic": LogisticRegression(max_iter=1000),
-        "bayes": GaussianNB(),
-        "forest": RandomForestClassifier(100, random_state=0),
-        "svm": LinearSVC(),
-    }
-    for share, separation in ((0.01, 1.5), (0.1, 0.7)):
-        features, label = make_classification(
-            60_000,
-            n_features=15,
-            n_informative=6,
-            weights=[1 - share],
-            class_sep=separation,
-            flip_y=0.002,
-            random_state=1,
-        )
-        seen, rest = slice(0, 20_000), slice(20_000, None)
-        for name, kind in kinds.items():
-            kind.fit(features[seen], label[seen])
-            if hasattr(kind, "predict_proba"):
-                scores = kind.predict_proba(features[rest])[:, 1]
-            else:
-                scores = kind.decision_function(features[rest])
-            pool = hs.Pool(scores, kind.predict(features[rest]))
-            yield f"{name}, {share:.0%} positive", pool, label[rest]
+    """Generated classes, and classifiers that saw other items of them."""
+    for classes in (Classes(60_000, 0.01, 1.5, 0.002), Classes(60_000, 0.1, 0.7, 0.002)):
+        for name, scores, predicted, label in scored(classes):
+            yield f"{name}, {classes.share:.0%} positive", hs.Pool(scores, predicted), label
 
 
 def reached(run: Rehearsal) -> np.ndarray:
