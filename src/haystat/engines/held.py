@@ -81,8 +81,8 @@ class Held:
     def row(self, index: int) -> int:
         """Row of one candidate; the same as `rows`, without arrays."""
         atom = (index >> RANK_BITS) & ATOMS
-        row = int(self._start[atom]) + (index & RANKS)
-        return row if row < self._start[atom + 1] else int(self.rows(np.array([index]))[0])
+        row = self._start.item(atom) + (index & RANKS)
+        return row if row < self._start.item(atom + 1) else int(self.rows(np.array([index]))[0])
 
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about items."""

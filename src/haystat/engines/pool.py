@@ -177,7 +177,7 @@ class EnginePool:
     def id_of(self, index: int) -> Any:
         """The user's id of an item."""
         held = self._by_tag[index >> TAG_BITS]
-        return plain_id(held.sketch.items.id[held.row(index)])
+        return held.sketch.items.id.item(held.row(index))  # quicker than an element of numpy
 
     def index_of(self, item: Any) -> int:
         """The item with this id, provided that it is among the candidates."""
