@@ -282,3 +282,17 @@ def test_anytime_intervals_and_bands_know_of_tails_too():
     plain = replace(estimate, tails=None)
     assert estimate.anytime_interval[0] < estimate.interval[0] < plain.interval[0]
     assert estimate.band()[0, 0] < plain.band()[0, 0]
+
+
+@pytest.mark.parametrize("design", ["assisted", "adaptive", "importance", "stratified", "passive"])
+def test_intervals_do_not_depend_on_the_order_of_the_rows_of_a_pool(design):
+    rng = np.random.default_rng(1)
+    scores, ids = rng.normal(-2, 1.5, 3000), np.arange(3000) + 7
+    label = dict(zip(ids.tolist(), (rng.random(3000) < 1 / (1 + np.exp(-scores))), strict=True))
+    found = []
+    for order in (np.arange(3000), rng.permutation(3000)):
+        pool = hs.Pool(scores[order], ids=ids[order], strata=32)
+        ev = hs.Evaluation(pool, "f1", design, random_state=2)
+        estimate = ev.run(lambda items: [int(label[item]) for item in items], 300)
+        found.append((estimate.value, estimate.interval, estimate.std_error))
+    assert found[0] == found[1]

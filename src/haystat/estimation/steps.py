@@ -115,10 +115,13 @@ def possible_steps(
 
 
 def asked_rows(rows: Rows) -> IntArray:
-    """Rows whose label was not known when they were drawn."""
+    """Rows whose label was not known when they were drawn, in the order of the rows.
+
+    So sums over them do not depend on how a pool numbers its items.
+    """
     if rows.n_answers is not None:  # every draw was asked
         return np.arange(len(rows.item))
-    return np.unique(rows.item, return_index=True)[1]
+    return np.sort(np.unique(rows.item, return_index=True)[1])
 
 
 def label_extremes(
