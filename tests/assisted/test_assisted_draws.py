@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from haystat.designs.assisted import passed, take, uniforms
+import haystat as hs
+from haystat.designs.assisted import Assisted, passed, take, uniforms
 from haystat.designs.base import Sheet
+from haystat.ledger import pose
 
 SIZES = np.array([4.0, 1.0, 0.2, 8.0, 0.05])
 CELL_SIZE = np.array([30, 200, 400, 5, 1000])
@@ -124,3 +126,16 @@ def test_inclusion_never_falls_and_weights_are_one_over_it(pool_of, ledger_after
     sheet = Sheet(ledger.problem.cells.size, nobody, nobody, nobody, before)
     choice = ledger.design.choose(ledger.problem, ledger.state, sheet, 3, np.random.default_rng(0))
     assert np.all(choice.inclusion >= before)
+
+
+@pytest.mark.parametrize("by_cell", [0.0, 0.8, 1.0])
+def test_labels_that_are_spread_evenly_go_to_the_items_and_to_the_cells(pool_of, by_cell):
+    """With uniform = 1 nothing is left to the model; labels of a cell are sizes times its items."""
+    pool, _ = pool_of(500)
+    problem = pose(pool, hs.measures.resolve("f1").bind(pool.schema))
+    design = Assisted(uniform=(1.0, 1.0), by_cell=by_cell)
+    sizes = design.sizes(problem, design.start(problem, np.random.default_rng(0)))
+    items = problem.cells.size
+    expected = (1 - by_cell) * items / items.sum() + by_cell / len(items)
+    assert len(set(items.tolist())) > 2
+    np.testing.assert_allclose(sizes * items, expected)

@@ -195,6 +195,8 @@ def test_a_stochastic_oracle_and_numbers_are_refused_with_a_way_out(pool_of):
         {"bend_sd": -1},
         {"rare": 0},
         {"dense": 0},
+        {"by_cell": -0.1},
+        {"by_cell": 1.1},
         {"cap": 0},
         {"cap": np.nan},
     ],
