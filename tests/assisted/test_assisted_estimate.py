@@ -10,10 +10,18 @@ import pytest
 import haystat as hs
 from haystat.assistance import assisted_from, blocks_of
 from haystat.designs.assisted import Assisted
+from haystat.estimation import assisted as assisted_module
 from haystat.estimation import strays
-from haystat.estimation.assisted import agreement, assisted_risk, error_terms, surprise
+from haystat.estimation.assisted import (
+    agreement,
+    assisted_risk,
+    error_terms,
+    surprise,
+    trend_alone,
+    without_rarest,
+)
 from haystat.estimation.assisted_result import Agreement
-from haystat.estimation.sample import sample_of
+from haystat.estimation.sample import sample_of, strays_of
 from haystat.estimation.weights import label_weights
 from haystat.evaluation import estimate_from
 from haystat.ledger import pose
@@ -135,8 +143,9 @@ def more_than_expected(sample, influence, weights):
     return ratios
 
 
-def test_error_terms_by_hand(pool_of, ledger_after):
+def test_error_terms_by_hand(pool_of, ledger_after, monkeypatch):
     """Accuracy, so that a label moves the estimate by 1 / M: every cell on its own."""
+    monkeypatch.setattr(assisted_module, "RAREST", 0.0)
     pool, label = pool_of(150)
     evenly = Assisted(uniform=(1.0, 1.0))
     ledger = ledger_after(pool, "accuracy", label, [60, 20], 2, evenly)
@@ -162,6 +171,32 @@ def test_error_terms_by_hand(pool_of, ledger_after):
     assert np.sum(terms**2) == pytest.approx(variance + drift @ drift)
     assert shape.lean[0] == pytest.approx(third / variance)
     assert shape.freedom[0] == pytest.approx(variance**2 / fourth)
+
+
+def test_the_heaviest_labels_are_left_out_until_enough_of_them_are_expected():
+    """Only against the predictions: the second class of the first four cells."""
+    drawn = np.array([[9.0, 0.015], [9.0, 0.004], [9.0, 0.3], [9.0, 0.0], [0.01, 0.2]])
+    excess = np.array([[1.0, 50.0], [1.0, 90.0], [1.0, 20.0], [1.0, 70.0], [500.0, 99.0]])
+    against = np.array([[False, True]] * 4 + [[True, False]])
+    kept = without_rarest(drawn, excess, against)
+    # 0.004 and 0.015 are 0.019 together; of the first class 0.01 in the last cell.
+    np.testing.assert_array_equal(kept[:, 1], [0, 0, 0.3, 0, 0.2])
+    np.testing.assert_array_equal(kept[:, 0], [9, 9, 9, 9, 0])
+
+
+def test_without_strays_the_trend_is_what_is_left(pool_of, ledger_after):
+    pool, label = pool_of(3000, centre=-3)
+    label[np.argsort(pool.outputs(np.arange(3000)).scores[:, 0])[::150]] = 1
+    ledger = ledger_after(pool, "f1", label, [300, 300], 2)
+    sample, *_ = seen(pool, ledger)
+    strays, fitted = strays_of(sample, ledger.state), ledger.state.shares.state
+    alone = trend_alone(sample, strays)
+    assert fitted.stray[strays.sparse].sum() > 1
+    expected = np.where(strays.sparse, fitted.trend * (1 - fitted.stray_rate), sample.share[:, 1])
+    np.testing.assert_allclose(alone.share[:, 1], expected, atol=1e-12)
+    np.testing.assert_allclose(alone.share.sum(axis=1), 1)
+    gone = (sample.labelled - alone.labelled).sum(axis=0)
+    np.testing.assert_allclose(gone, [0, strays.found])
 
 
 @pytest.mark.parametrize("measure", ["f1", "precision", "recall", "accuracy", "mcc"])

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import haystat as hs
+from haystat.designs.assisted import Assisted
 from haystat.response import rank_spline
 from haystat.response.rank_spline import RankSpline, mid_ranks, spline_basis
 from haystat.response.shares import SplineShares
@@ -108,14 +109,14 @@ def test_positives_deep_among_predicted_negatives_are_strays_and_leave_the_trend
     plain = spline.fit(spline.start(), labelled)
     labelled[[30, 33, 36, 39], 1] = 1
     fitted = spline.fit(spline.start(), labelled)
-    assert fitted.stray.sum() == pytest.approx(4, abs=0.2)
+    assert fitted.stray.sum() == pytest.approx(4, abs=0.5)
     assert not plain.stray_rate.any()
     assert not fitted.stray_rate[~low].any()
     common = (fitted.stray.sum() - 1) / (32 * 50 + 4)  # one is put down to chance
     for zone in np.unique(spline.zone[low]):
         cells = low & (spline.zone == zone)
         found, tried = fitted.stray[cells].sum(), labelled[cells].sum()
-        expected = (found + 300 * common) / (tried + 300)
+        expected = (found + 300 * common) / (tried + 300) if zone else common
         np.testing.assert_allclose(fitted.stray_rate[cells], expected)
     np.testing.assert_allclose(fitted.trend[low], plain.trend[low], atol=2e-3)
 
@@ -152,14 +153,34 @@ def test_mid_ranks_count_the_items_above_the_middle_of_a_cell():
     np.testing.assert_allclose(rank, [12 / 16, 15 / 16, 5 / 16])
 
 
-def test_the_basis_is_a_line_between_the_knots_and_the_line_itself_at_the_anchor():
-    t = np.linspace(-4.3, 5.1, 400)
-    basis = spline_basis(t, 0.7)
-    np.testing.assert_array_equal(basis[:, 0], 1)
-    np.testing.assert_allclose(basis[:, 1], t - 0.7)
-    at_anchor = spline_basis(np.array([-4.3, 0.7, 5.1]), 0.7)[1]
-    np.testing.assert_allclose(at_anchor[1:], 0)
-    bends = np.abs(np.diff(basis, 2, axis=0)) > 1e-9
-    assert np.all(bends.sum(axis=0)[2:] <= 2)
-    knots = np.round([t[1:-1][bend].mean() for bend in bends.T[2:]])
-    np.testing.assert_array_equal(knots, np.arange(-4, 6))
+def test_a_segment_has_the_common_slope_and_its_own():
+    t, anchor = np.linspace(-4.3, 5.1, 941), 0.7
+    basis = spline_basis(t, anchor)
+    n_segments = basis.shape[1] - 2
+    assert n_segments == 5 + 5  # from 0.7 down to -4.3 and up to 5.1, the last not whole
+    coefficients = np.r_[0.3, 1.5, np.arange(n_segments) / 10]
+    logit = basis @ coefficients
+    assert logit[np.argmin(np.abs(t - anchor))] == pytest.approx(0.3)
+    middle = (t[1:] + t[:-1]) / 2
+    segment = np.floor(middle - anchor).astype(int) + 5
+    np.testing.assert_allclose(np.diff(logit) / np.diff(t), 1.5 + segment / 10)
+
+
+def test_below_the_last_label_the_slope_returns_to_the_common_one():
+    """A cliff at the threshold, steep in two segments, moves the common slope by a third of it.
+
+    At the mode each departs by its prior variance times the pull of the labels: 0.8^2 in a segment,
+    and 0.4^2 times the pull of both segments for the common slope.
+    """
+    rank, design = (np.arange(400) + 0.5) / 400, Assisted()
+    prior = design.slope, design.slope_sd, design.bend_sd
+    spline = RankSpline.make(rank, rank > 0.5, 0.5, *prior)
+    t = spline.basis[:, 1]
+    labelled = np.zeros((400, 2), dtype=int)
+    labelled[(t > 0) & (t < 1), 1] = labelled[(t < 0) & (t > -1), 0] = 1
+    coefficients = spline.fit(spline.start(), labelled).coefficients
+    slope = np.diff(spline.basis @ coefficients) / np.diff(t)
+    inside, outside = slope[np.abs(t[:-1]) < 0.9], slope[np.abs(t[:-1]) > 1.1]
+    assert inside.min() > 3
+    np.testing.assert_allclose(outside, coefficients[1], rtol=1e-4)
+    np.testing.assert_allclose(coefficients[1] - 1.5, (inside.mean() - 1.5) / 3, rtol=1e-2)

@@ -95,7 +95,7 @@ def test_run_stops_once_the_interval_is_narrow_enough(pool_of, oracle, design):
 
 
 def make_assisted(value, error, bounds=(0.0, 1.0), **parts):
-    terms = np.array([[error]])
+    terms, parts = np.array([[error]]), {"chance": np.array([error])} | parts
     return AssistedEstimate(
         "loss", ("loss",), np.array([value]), terms, 0.95, 50, 50, bounds, **parts
     )
@@ -103,7 +103,8 @@ def make_assisted(value, error, bounds=(0.0, 1.0), **parts):
 
 def test_strays_widen_the_interval_on_their_side_by_squares():
     """One stray moves the measure down by 0.01, one is counted in."""
-    hidden = Strays(np.array([2.0]), np.zeros(1), np.array([100.0]), 0.0, 0.5, 10.0, 2.0)
+    items = np.array([2.0]), np.zeros(1), np.array([100.0]), np.zeros(1)
+    hidden = Strays(*items, 0.5, 10.0, np.array([True]))
     effect = StrayEffect(hs.measures.Brier(), np.array([0.5]), np.array([-0.01]), 1.0)
     estimate = make_assisted(0.5, 0.02, strays=hidden, effect=effect)
     fewest, most = hidden.posterior(0.95)
@@ -126,6 +127,21 @@ def test_an_error_like_that_of_a_count_has_the_score_interval_of_a_count(count):
     means = np.array(estimate.interval) / weight
     np.testing.assert_allclose((count - means) ** 2, Z**2 * means, rtol=1e-4)
     assert means[0] < count < means[1]
+
+
+@pytest.mark.parametrize("lean", [-0.01, 0.0, 0.01])
+def test_few_large_parts_reach_further_on_the_side_they_lean_to(lean):
+    """Student's quantile there, the normal one on the other side, both where they do not lean."""
+    few, many = t.ppf(0.975, 8), Z
+    shape = Shape(np.array([lean]), np.array([8.0]))
+    low, high = make_assisted(0.5, 0.02, shape=shape).interval
+
+    def distance(multiplier, sign):
+        shift = sign * multiplier**2 / 2 * lean
+        return np.hypot(multiplier * 0.02, shift) + shift
+
+    assert 0.5 - low == pytest.approx(distance(many if lean > 0 else few, -1), rel=1e-4)
+    assert high - 0.5 == pytest.approx(distance(many if lean < 0 else few, 1), rel=1e-4)
 
 
 def test_the_moments_of_equal_parts_tell_their_size_and_number():

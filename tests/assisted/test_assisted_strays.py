@@ -17,7 +17,7 @@ from haystat.estimation.strays import Strays
 def make_strays(found=2.0, inclusion=0.1, n_positives=100.0):
     nothing = np.zeros(1)
     items = np.array([found]), nothing, np.array([1e4])
-    return Strays(*items, nothing, inclusion, n_positives, found)
+    return Strays(*items, nothing, inclusion, n_positives, np.array([True]))
 
 
 @pytest.mark.parametrize(("found", "inclusion"), [(0, 0.05), (2, 0.1), (30, 0.5), (0, 0.9)])
@@ -89,7 +89,8 @@ def test_nothing_hides_once_everything_was_taken():
 
 def test_hidden_strays_in_the_estimate_by_hand():
     """Rate 0.01: 2 of 200 hidden; 10 negatives of weight 5 take 0.4 back, 2 strays stand for 6."""
-    case = Strays(np.array([2.0]), np.array([10.0]), np.array([200.0]), 0.01, 0.1, 5.0, 2.0)
+    items = np.array([2.0]), np.array([10.0]), np.array([200.0])
+    case = Strays(*items, np.array([0.01]), 0.1, 5.0, np.array([True]))
     assert case.in_estimate(np.array([[5.0, 4.0]])) == pytest.approx(2 - 0.4 + 6)
     assert case.in_estimate(np.array([[500.0, 1.0]])) == 0
 

@@ -62,7 +62,7 @@ class Assisted(Design):
 
     slope: float = 1.5
     slope_sd: float = 0.4
-    bend_sd: float = 0.4
+    bend_sd: float = 0.8
     rare: float = 0.003
     uniform: tuple[float, float] = (0.1, 0.3)
     by_cell: float = 0.8

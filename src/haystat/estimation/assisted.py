@@ -18,11 +18,12 @@ from haystat.estimation.assisted_result import Agreement, AssistedEstimate, Shap
 from haystat.estimation.strays import Strays
 from haystat.estimation.weights import SMALLEST, Sample, caps, label_weights
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs
 from haystat.pool.losses import CellLosses
 
 ROUNDING = 1e-13  # of the parts of a sum, below which it is zero
 LOOSER = 3.0  # times the cap of the weights, for the error of the estimate
+RAREST = 0.02  # labels expected, of the heaviest, that an interval leaves out of account
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,11 @@ def estimate_assisted(
         why = measure.undefined(risk)
     # Caps hide how far labels could swing the estimate, so the error is judged with looser ones.
     looser = label_weights(replace(sample, cap=LOOSER * sample.cap))
-    terms, shape = error_terms(sample, blocks, blocks.influence(risk) / size, looser)
+    influence = blocks.influence(risk) / size
+    terms, shape = error_terms(sample, blocks, influence, looser)
+    of_trend = terms
+    if strays is not None and strays.rate.any():
+        of_trend, shape = error_terms(trend_alone(sample, strays), blocks, influence, looser)
     n = len(labels[0])
     estimate = AssistedEstimate(
         measure.name,
@@ -85,6 +90,7 @@ def estimate_assisted(
         measure.bounds,
         (why,) if why else (),
         {"risk": risk},
+        chance=np.sqrt(np.sum(of_trend**2, axis=0)),
         shape=shape,
         strays=strays,
         effect=effect,
@@ -131,6 +137,7 @@ def error_terms(
     inclusion, excess = sample.inclusion[blocks.cell][:, None], (weights - 1)[blocks.cell]
     missed = number * (1 - inclusion)
     drawn = number * inclusion * surprise(sample, blocks, deviation, weights)
+    drawn = without_rarest(drawn, excess, sample.against[blocks.cell])
     root = np.sqrt(drawn * excess**2 + missed)
     chance = (root[:, :, None] * deviation).reshape(-1, influence.shape[2])
     open_share = 1 - np.einsum("kc,kc->k", sample.share, sample.inclusion[:, None] * weights)
@@ -140,6 +147,29 @@ def error_terms(
     third = np.einsum("bc,bcm->m", drawn * excess**3 - missed, deviation**3)
     fourth = np.einsum("bc,bcm->m", drawn * excess**4 + missed, deviation**4)
     return np.vstack([chance, model]), Shape.of(second, third, fourth)
+
+
+def trend_alone(sample: Sample, strays: Strays) -> Sample:
+    """The sample as it would be without strays in sparse cells: intervals count those apart."""
+    positive = sample.share[:, 1] - np.where(strays.sparse, strays.rate, 0.0)
+    labelled = sample.labelled.astype(np.float64)
+    labelled[:, 1] -= np.where(strays.sparse, strays.stray, 0.0)
+    share = np.stack([1 - positive, positive], axis=1)
+    return replace(sample, share=share, labelled=labelled)
+
+
+def without_rarest(drawn: FloatArray, excess: FloatArray, against: BoolArray) -> FloatArray:
+    """The labels expected (B, C), but for the heaviest against the predictions.
+
+    Of these so few are expected that hardly an evaluation has one, while each would be so heavy
+    that the moments of the error were theirs alone.
+    """
+    kept = drawn.copy()
+    for c in range(drawn.shape[1]):
+        row = np.flatnonzero(against[:, c])
+        row = row[np.argsort(-excess[row, c], kind="stable")]
+        kept[row[np.cumsum(drawn[row, c]) <= RAREST], c] = 0.0
+    return kept
 
 
 def surprise(

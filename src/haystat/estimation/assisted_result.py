@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from haystat.estimation.result import Estimate, without_width
 from haystat.estimation.sequences import sequence_multiplier
@@ -13,7 +13,7 @@ from haystat.estimation.strays import Strays
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray
 
-SMALLEST_FREEDOM = 4.0
+SMALLEST_FREEDOM = 8.0
 MUCH_WIDER = 2.0  # how much wider labels alone would leave an interval before a warning is due
 AGREES = "every label agrees with the model, so the interval rests on the model"
 LARGEST_FREEDOM = 1e6
@@ -88,11 +88,13 @@ class Agreement:
 class AssistedEstimate(Estimate):
     """An estimate whose error has two parts: chance, and strays that may hide.
 
-    terms carry the first, shape how far it is from normal. strays says how many may hide, effect
-    what they do, agreement what follows if nothing hides. The two parts are put together by squares
-    of their one-sided distances (Zou and Donner 2008).
+    chance (m,) is the standard error of the first, shape how far it is from normal; terms carry
+    what labels say of both. strays says how many may hide, effect what they do, agreement what
+    follows if nothing hides. The two parts are put together by squares of their one-sided distances
+    (Zou and Donner 2008).
     """
 
+    chance: FloatArray = field(default_factory=lambda: np.zeros(1), repr=False)
     shape: Shape = field(default_factory=lambda: Shape.normal(1), repr=False)
     strays: Strays | None = field(default=None, repr=False)
     effect: StrayEffect | None = field(default=None, repr=False)
@@ -102,37 +104,56 @@ class AssistedEstimate(Estimate):
     def intervals(self) -> FloatArray:
         """Chance, and as many strays as the labels and a wide prior leave likely."""
         ends = None if self.strays is None else self.strays.posterior(self.level)
-        return self._joined(self.shape.quantile(self.level), ends)
+        return self._joined(self._reach(), ends)
 
     @property
     def intervals_if_falling(self) -> FloatArray:
         """Chance alone: no stray hides, the share of positives keeps falling with the score."""
         ends = None if self.effect is None else (0.0, self.effect.already)
-        return self._joined(self.shape.quantile(self.level), ends)
+        return self._joined(self._reach(), ends)
 
     @property
     def intervals_from_labels(self) -> FloatArray:
         """Chance, and as many strays as the labels cannot rule out: no prior at all."""
         ends = None if self.strays is None else self.strays.without_prior(self.level)
-        return self._joined(self.shape.quantile(self.level), ends)
+        return self._joined(self._reach(), ends)
 
     @property
     def anytime_intervals(self) -> FloatArray:
         """Chance by a confidence sequence; the posterior of strays does not mind peeking."""
         ends = None if self.strays is None else self.strays.posterior(self.level)
-        multiplier = np.full(len(self.values), sequence_multiplier(self.level, self.n_labels))
-        return self._joined(multiplier, ends)
+        multiplier = np.array(sequence_multiplier(self.level, self.n_labels))
+        return self._joined(self._distances(multiplier), ends)
 
-    def _joined(self, multiplier: FloatArray, hidden: tuple[float, float] | None) -> FloatArray:
+    def _reach(self) -> tuple[FloatArray, FloatArray]:
+        """How far chance goes below and above.
+
+        What few large parts can do is Student's on the side they lean to, normal on the other.
+        """
+        lean, few = self.shape.lean, self._distances(self.shape.quantile(self.level))
+        many = self._distances(np.asarray(ndtri((1 + self.level) / 2)))
+        return np.where(lean > 0, many[0], few[0]), np.where(lean < 0, many[1], few[1])
+
+    def _distances(self, multiplier: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """So many standard errors below and above.
+
+        As for a Poisson count k, whose interval is k + z^2 / 2 -+ z sqrt(k + z^2 / 4).
+        """
+        if np.isinf(multiplier).any():
+            return np.full_like(self.chance, np.inf), np.full_like(self.chance, np.inf)
+        shift = multiplier**2 / 2 * self.shape.lean
+        half = np.sqrt((multiplier * self.chance) ** 2 + shift**2)
+        return half - shift, half + shift
+
+    def _joined(
+        self, reach: tuple[FloatArray, FloatArray], hidden: tuple[float, float] | None
+    ) -> FloatArray:
         """Intervals of all components, (m, 2), in the range of the measure."""
         if np.isnan(self.values).all() or len(self.terms) == 0:
             return np.stack([self.values, self.values], axis=1)
-        if not np.isfinite(multiplier).all():
+        below, above = reach
+        if np.isinf(below).any():
             return self._around(np.inf)
-        # As for a Poisson count k, whose interval is k + z^2 / 2 -+ z sqrt(k + z^2 / 4).
-        shift = multiplier**2 / 2 * self.shape.lean
-        half = np.sqrt((multiplier * self.std_errors) ** 2 + shift**2)
-        below, above = half - shift, half + shift
         if hidden is not None and self.effect is not None:
             moved = np.stack([self.effect.value(number) for number in hidden])
             # Without strays the measure may be 0/0, which says nothing about where it lies.

@@ -51,9 +51,8 @@ def strays_of(sample: Sample, state: AssistedState) -> Strays | None:
     negative = np.where(low, sample.labelled[:, 0], 0)
     n_positives = float(sample.expected[:, 1].sum())
     typical = weighted_median(sample.inclusion[low], sample.size[low])
-    sparse = sample.inclusion <= DENSER * typical
-    found = float(fitted.stray[low & sparse].sum())
-    return Strays(fitted.stray, negative, hidden, fitted.stray_rate, typical, n_positives, found)
+    sparse = low & (sample.inclusion <= DENSER * typical)
+    return Strays(fitted.stray, negative, hidden, fitted.stray_rate, typical, n_positives, sparse)
 
 
 def weighted_median(values: FloatArray, weights: FloatArray) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from haystat.measures.outputs import FloatArray
+from haystat.measures.outputs import BoolArray, FloatArray
 
 GRID = 2000
 EXPECTED = 5.0  # strays that are counted in before any was found
@@ -27,9 +27,8 @@ class Strays:
 
     stray are those among the labelled positives, negative the labelled negatives, hidden the
     items without a label; all zero outside the predicted negatives. rate (K,) is the model's share
-    of strays, inclusion the probability P, n_positives about how many positives there are. found is
-    x, the strays labelled where items are no likelier to be labelled than usual: others stand for
-    few.
+    of strays, inclusion the probability P, n_positives about how many positives there are. sparse
+    (K,) marks cells whose items are no likelier to be labelled than usual.
     """
 
     stray: FloatArray
@@ -38,7 +37,12 @@ class Strays:
     rate: FloatArray
     inclusion: float
     n_positives: float
-    found: float
+    sparse: BoolArray
+
+    @property
+    def found(self) -> float:
+        """x: strays labelled elsewhere than in sparse cells stand for few."""
+        return float(self.stray[self.sparse].sum())
 
     def expected(self, cap: float) -> float:
         """Hidden strays that no label speaks of, as many as one does well to count in.

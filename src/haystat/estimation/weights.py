@@ -23,7 +23,7 @@ class Sample:
     """
 
     size: FloatArray
-    labelled: IntArray
+    labelled: IntArray | FloatArray
     inclusion: FloatArray
     share: FloatArray
     against: BoolArray

@@ -2,10 +2,11 @@
 
 The coordinate of a cell is t = -logit(rank), rank its place from the top as a share of the pool:
 whatever the scale of the scores, a share of positives that falls like a power of the rank is a
-straight line in the logit. The trend is a logistic spline in t, straight but for slope changes
-at knots one unit apart, anchored at the decision threshold. Positives that the trend cannot
-explain, deep among predicted negatives, are stray: they lie there at a rate that may differ from
-one zone of t to another, but is drawn towards their common rate.
+straight line in the logit. The trend is a logistic curve in t whose slope may differ from one
+segment to the next, a unit long each and counted from the decision threshold, but is drawn towards
+their common slope: a cliff at the threshold says little about what lies far below. Positives that
+the trend cannot explain, deep among predicted negatives, are stray: they lie there at a rate that
+may differ from one zone of t to another, but is drawn towards their common rate.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from scipy.special import expit
 
 from haystat.measures.outputs import FloatArray, IntArray
 
-KNOT_DISTANCE = 1.0
+SEGMENT = 1.0  # length of a segment
 INTERCEPT_SD = 5.0
 ROUNDS = 3  # of dividing the positives between trend and strays
 NEWTON_STEPS = 8
 SMALL_GAIN = 1e-7  # of the log posterior, at which Newton's steps end
 DISCOUNT = 1.0  # strays that are put down to chance
 ZONES = 16  # of width 1 below the threshold, the last without an end
+FIRST_OWN = 1  # zone from which strays may have a rate of their own; above, the trend explains
 COMMON = 300.0  # labels for which the common rate of strays counts in each zone
 
 
@@ -69,10 +71,10 @@ class RankSpline:
     ) -> RankSpline:
         """rank (K,) is the mid-rank of each cell in (0, 1), the highest scores near 0."""
         basis = spline_basis(_minus_logit(rank), _minus_logit(np.array([threshold_rank]))[0])
-        n_knots = basis.shape[1] - 2
-        mean = np.zeros(n_knots + 2)
+        n_segments = basis.shape[1] - 2
+        mean = np.zeros(n_segments + 2)
         mean[1] = slope
-        deviation = np.r_[INTERCEPT_SD, slope_sd, np.full(n_knots, bend_sd)]
+        deviation = np.r_[INTERCEPT_SD, slope_sd, np.full(n_segments, bend_sd)]
         zone = np.clip(np.floor(-basis[:, 1]), 0, ZONES - 1).astype(np.int64)
         return cls(basis, mean, deviation**-2, low, zone)
 
@@ -111,6 +113,7 @@ class RankSpline:
         common = max(float(stray.sum()) - DISCOUNT, 0.0) / max(float(asked.sum()), 1.0)
         found, tried = (np.bincount(self.zone, part, minlength=ZONES) for part in (stray, asked))
         of_zone = (found + COMMON * common) / (tried + COMMON)
+        of_zone[:FIRST_OWN] = common
         return np.where(self.low, of_zone[self.zone], 0.0)
 
     def _climb(self, start: FloatArray, n: FloatArray, positive: FloatArray) -> FloatArray:
@@ -146,11 +149,12 @@ class RankSpline:
 
 
 def spline_basis(t: FloatArray, anchor: float) -> FloatArray:
-    """Intercept, slope and one hinge a knot, each zero between its knot and the anchor."""
+    """Intercept, common slope, and a ramp a segment: level outside it, zero at the anchor."""
     anchor = float(np.clip(anchor, t.min(), t.max()))
-    knots = np.arange(np.floor(t.min()) + KNOT_DISTANCE, np.ceil(t.max()), KNOT_DISTANCE)
-    hinges = [np.maximum(t - knot if knot >= anchor else knot - t, 0) for knot in knots]
-    return np.column_stack([np.ones_like(t), t - anchor, *hinges])
+    place = (t - anchor) / SEGMENT
+    starts = np.arange(np.floor(place.min()), np.ceil(place.max()))
+    ramps = [np.clip(place - start, 0, 1) - (start < 0) for start in starts]
+    return np.column_stack([np.ones_like(t), t - anchor, *(SEGMENT * ramp for ramp in ramps)])
 
 
 def mid_ranks(order: IntArray, size: IntArray) -> FloatArray:
