@@ -24,8 +24,14 @@ class Width:
     width: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.width < np.inf:
-            raise BadOption(f"the width to stop at is {self.width}; it must be positive, like 0.05")
+        try:
+            allowed = 0 < self.width < np.inf
+        except TypeError:
+            allowed = False
+        if not allowed:
+            raise BadOption(
+                f"the width to stop at is {self.width!r}; give a positive number, like 0.05"
+            )
 
     def now(self, estimate: Estimate) -> float:
         """Width of the widest component's interval; NaN where the measure is undefined."""

@@ -76,7 +76,7 @@ def test_the_widest_component_counts():
     assert hs.Width(1).now(both) == pytest.approx(hs.Width(1).now(make_estimate(0.5, 0.03)))
 
 
-@pytest.mark.parametrize("width", [0, -0.1, np.inf, np.nan])
+@pytest.mark.parametrize("width", [0, -0.1, np.inf, np.nan, "a", None])
 def test_a_width_must_be_positive(width):
     with pytest.raises(BadOption, match="width"):
         hs.Width(width)

@@ -87,7 +87,7 @@ def test_labels_that_agree_with_a_prediction_are_never_capped(cap):
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("n_classes", [2, 3, 9])
+@pytest.mark.parametrize("n_classes", [2, 3, 9, 70])
 def test_a_group_of_cells_keeps_at_least_its_labelled_items(seed, n_classes):
     sample = random_sample(seed, n_classes)
     weights = label_weights(sample)

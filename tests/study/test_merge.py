@@ -49,14 +49,22 @@ def test_draws_add_up(two, design):
     assert merged_estimate([one.study, other.study], "precision").n_draws == merged.n_draws
 
 
-def test_the_error_of_independent_studies_is_what_the_interval_says(tmp_path):
+def test_the_model_of_the_assisted_design_takes_no_part_and_it_says_so(two):
+    one, other = two(designs=("assisted", "assisted"))
+    merged = merged_estimate([one.study, other.study])
+    assert any("without the model" in warning for warning in merged.warnings)
+    assert not any("without the model" in warning for warning in one.study.estimate().warnings)
+
+
+@pytest.mark.parametrize("design", ["adaptive", "assisted"])
+def test_the_error_of_independent_studies_is_what_the_interval_says(tmp_path, design):
     values, errors = [], []
     for k in range(REPEATS):
         studies = []
         for part in (0, 1):
             pool, label = pool_with(order=2 * k + part, size=2000)
             path = tmp_path / f"{k}-{part}"
-            study = hs.Study.create(path, pool, "accuracy", "adaptive", random_state=2 * k + part)
+            study = hs.Study.create(path, pool, "accuracy", design, random_state=2 * k + part)
             study.tell({question.item: label[question.item] for question in study.ask(100)})
             studies.append(study)
         merged = merged_estimate(studies)

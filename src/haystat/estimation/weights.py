@@ -75,9 +75,8 @@ def caps(sample: Sample) -> FloatArray:
 def kept_possible(sample: Sample, extra: FloatArray) -> FloatArray:
     """The corrections, shortened where a group of cells predicted alike would get fewer items of
     a class than were labelled."""
-    group = np.packbits(sample.against, axis=1).astype(np.int64) @ (
-        256 ** np.arange(-(-sample.against.shape[1] // 8))
-    )
+    _, group = np.unique(sample.against, axis=0, return_inverse=True)
+    group = group.reshape(-1)
     pull = sample.labelled * extra
     correction = pull - pull.sum(axis=1, keepdims=True) * sample.share
     room = sample.expected - sample.labelled

@@ -28,6 +28,11 @@ from haystat.study.fold import Fold
 from haystat.study.reuse import check_reuse
 from haystat.study.study import Study
 
+WITHOUT_MODEL = (
+    "studies are taken together by their weighted labels alone, without the model of the assisted "
+    "design; one study for everybody has a narrower interval"
+)
+
 
 def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float = 0.95) -> Estimate:
     """The measure from the finished stages of several studies of one pool."""
@@ -118,9 +123,12 @@ def _joined_outputs(outputs: Sequence[Outputs]) -> Outputs:
 
 
 def _with_warnings(estimate: Estimate, folds: Sequence[Fold], rows: Sequence[Rows]) -> Estimate:
+    warnings = list(estimate.warnings)
+    if folds[0].ledger.design.estimator == "assisted":
+        warnings.append(WITHOUT_MODEL)
     n_skipped = sum(len(fold.skipped) for fold in folds)
-    if n_skipped == 0:
-        return estimate
-    draws = [part.n_draws for part in rows]
-    share = float(np.average([fold.ledger.unanswered_share() for fold in folds], weights=draws))
-    return replace(estimate, warnings=(*estimate.warnings, nonresponse(n_skipped, share)))
+    if n_skipped:
+        draws = [part.n_draws for part in rows]
+        share = float(np.average([fold.ledger.unanswered_share() for fold in folds], weights=draws))
+        warnings.append(nonresponse(n_skipped, share))
+    return replace(estimate, warnings=tuple(warnings))
