@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet, count_labels
+from haystat.designs.order import predicted_low, ranks
 from haystat.designs.stratified import once_each
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.response.dirichlet_tree import DirichletTree
-from haystat.response.rank_spline import RankSpline, mid_ranks
+from haystat.response.rank_spline import RankSpline
 from haystat.response.shares import Shares, SplineShares, TreeShares
 
 STEPS = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
@@ -158,14 +159,9 @@ class Assisted(Design):
         return TreeShares(model, model.fit(model.start(), FIRST_ITERATIONS), stratum)
 
     def _spline(self, problem: Problem) -> RankSpline:
-        cells = problem.cells
-        predicted = cells.example.predictions.mean(axis=1)
-        order = np.lexsort((predicted, cells.stratum, cells.prior[:, 1]))[::-1]
-        n_predicted = float(cells.size @ predicted)
-        rank = np.clip(n_predicted, 0.5, problem.size - 0.5) / problem.size
-        low = cells.example.predictions.max(axis=1) == 0
+        rank, threshold = ranks(problem)
         prior = self.slope, self.slope_sd, self.bend_sd
-        return RankSpline.make(mid_ranks(order, cells.size), low, rank, *prior)
+        return RankSpline.make(rank, predicted_low(problem), threshold, *prior)
 
 
 def take(

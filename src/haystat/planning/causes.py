@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from haystat.designs.base import Problem
+from haystat.designs.order import predicted_low, ranks
 from haystat.estimation.assisted_result import AssistedEstimate
 from haystat.measures.outputs import BoolArray, FloatArray
 from haystat.planning.rehearsal import Rehearsal, Widths
-from haystat.planning.worlds import World, predicted_low, ranks
+from haystat.planning.worlds import World
 
 NEAR = 5.0  # times as many items as are predicted positive: how far "just below" reaches
 ASTRAY = "positives that may lie anywhere among the predicted negatives"

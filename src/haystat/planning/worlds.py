@@ -13,9 +13,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 from haystat.designs.base import Problem
+from haystat.designs.order import n_predicted, predicted_low, ranks
 from haystat.errors import BadOption
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray
-from haystat.response.rank_spline import mid_ranks, spline_basis
+from haystat.measures.outputs import FloatArray, IntArray
+from haystat.response.rank_spline import spline_basis
 
 CREDIBLE = 4.0  # times more or fewer positives claimed by the scores than predicted
 CLAIM_SHARE = 0.75  # of the worlds that follow a credible claim
@@ -58,19 +59,6 @@ def draw_worlds(problem: Problem, n: int, rng: np.random.Generator) -> list[Worl
     )
 
 
-def predicted_low(problem: Problem) -> BoolArray:
-    """Cells that every system predicts negative, (K,)."""
-    return np.asarray(problem.cells.example.predictions.max(axis=1) == 0)
-
-
-def ranks(problem: Problem) -> tuple[FloatArray, float]:
-    """Mid-rank of each cell from the top (K,), and the rank of the decision threshold."""
-    cells = problem.cells
-    predicted = cells.example.predictions.mean(axis=1)
-    order = np.lexsort((predicted, cells.stratum, cells.prior[:, 1]))[::-1]
-    return mid_ranks(order, cells.size), n_predicted(problem) / problem.size
-
-
 def _world(problem: Problem, rng: np.random.Generator) -> World:
     size = problem.cells.size
     claimed = is_credible(problem) and rng.random() < CLAIM_SHARE
@@ -84,12 +72,6 @@ def _world(problem: Problem, rng: np.random.Generator) -> World:
     with np.errstate(all="ignore"):
         values = problem.measure.value(problem.losses.risk(counts / problem.size))
     return World(counts, np.atleast_1d(values))
-
-
-def n_predicted(problem: Problem) -> float:
-    """Items that are predicted positive, on average over the systems; never none or all."""
-    predicted = float(problem.cells.size @ problem.cells.example.predictions.mean(axis=1))
-    return float(np.clip(predicted, 0.5, problem.size - 0.5))
 
 
 def is_credible(problem: Problem) -> bool:
