@@ -20,7 +20,7 @@ from haystat.estimation.assisted import (
     trend_alone,
     without_rarest,
 )
-from haystat.estimation.assisted_result import Agreement
+from haystat.estimation.assisted_result import SMALLEST_FREEDOM, Agreement
 from haystat.estimation.sample import sample_of, strays_of
 from haystat.estimation.weights import label_weights
 from haystat.evaluation import estimate_from
@@ -143,9 +143,24 @@ def more_than_expected(sample, influence, weights):
     return ratios
 
 
-def test_error_terms_by_hand(pool_of, ledger_after, monkeypatch):
+def too_rare(sample, weights, more, limit):
+    """Cells and classes whose labels against the predictions are the heaviest few."""
+    left_out = set()
+    for c in range(sample.share.shape[1]):
+        number, cells = 0.0, np.flatnonzero(sample.against[:, c])
+        for k in sorted(cells, key=lambda k, c=c: (-weights[k, c], k)):
+            number += sample.size[k] * sample.share[k, c] * sample.inclusion[k] * more[c]
+            if number > limit:
+                break
+            left_out.add((k, c))
+    return left_out
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.02, 3.0])
+def test_error_terms_by_hand(pool_of, ledger_after, monkeypatch, limit):
     """Accuracy, so that a label moves the estimate by 1 / M: every cell on its own."""
-    monkeypatch.setattr(assisted_module, "RAREST", 0.0)
+    assert assisted_module.RAREST == 0.02
+    monkeypatch.setattr(assisted_module, "RAREST", limit)
     pool, label = pool_of(150)
     evenly = Assisted(uniform=(1.0, 1.0))
     ledger = ledger_after(pool, "accuracy", label, [60, 20], 2, evenly)
@@ -155,48 +170,89 @@ def test_error_terms_by_hand(pool_of, ledger_after, monkeypatch):
     terms, shape = error_terms(sample, blocks, influence, weights)
     variance, third, fourth, drift = 0.0, 0.0, 0.0, np.zeros(len(sample.error))
     more = more_than_expected(sample, influence, weights)
+    left_out = too_rare(sample, weights, more, limit)
+    assert (limit == 3.0) <= (len(left_out) > 2)
     for k, size in enumerate(ledger.problem.cells.size):
         for c, share in enumerate(sample.share[k]):
             # The weight W is drawn with probability P: moments of W [drawn] - 1.
             chance, weight = sample.inclusion[k], weights[k, c]
             beyond = influence[k, c, 0] - sample.share[k] @ influence[k, :, 0]
-            square = more[c] * chance * (weight - 1) ** 2 + (1 - chance)
-            cube = more[c] * chance * (weight - 1) ** 3 - (1 - chance)
+            drawn = 0.0 if (k, c) in left_out else more[c] * chance
+            square = drawn * (weight - 1) ** 2 + (1 - chance)
+            cube = drawn * (weight - 1) ** 3 - (1 - chance)
             variance += size * share * square * beyond**2
             third += size * share * cube * beyond**3
-            bulge = more[c] * chance * (weight - 1) ** 4 + (1 - chance)
+            bulge = drawn * (weight - 1) ** 4 + (1 - chance)
             fourth += size * share * bulge * beyond**4
             open_part = 1 - chance * sample.share[k] @ weights[k]
             drift += size * open_part * sample.error[:, k, c] * influence[k, c, 0]
     assert np.sum(terms**2) == pytest.approx(variance + drift @ drift)
     assert shape.lean[0] == pytest.approx(third / variance)
-    assert shape.freedom[0] == pytest.approx(variance**2 / fourth)
+    assert shape.freedom[0] == pytest.approx(max(variance**2 / fourth, SMALLEST_FREEDOM))
 
 
 def test_the_heaviest_labels_are_left_out_until_enough_of_them_are_expected():
     """Only against the predictions: the second class of the first four cells."""
-    drawn = np.array([[9.0, 0.015], [9.0, 0.004], [9.0, 0.3], [9.0, 0.0], [0.01, 0.2]])
+    drawn = np.array([[9.0, 0.015], [9.0, 0.004], [9.0, 0.002], [9.0, 0.0], [0.01, 0.2]])
     excess = np.array([[1.0, 50.0], [1.0, 90.0], [1.0, 20.0], [1.0, 70.0], [500.0, 99.0]])
     against = np.array([[False, True]] * 4 + [[True, False]])
     kept = without_rarest(drawn, excess, against)
     # 0.004 and 0.015 are 0.019 together; of the first class 0.01 in the last cell.
-    np.testing.assert_array_equal(kept[:, 1], [0, 0, 0.3, 0, 0.2])
+    np.testing.assert_array_equal(kept[:, 1], [0, 0, 0.002, 0, 0.2])
     np.testing.assert_array_equal(kept[:, 0], [9, 9, 9, 9, 0])
 
 
-def test_without_strays_the_trend_is_what_is_left(pool_of, ledger_after):
+def with_strays(pool_of, ledger_after):
+    """A ledger that found positives where the scores expect none."""
     pool, label = pool_of(3000, centre=-3)
     label[np.argsort(pool.outputs(np.arange(3000)).scores[:, 0])[::150]] = 1
-    ledger = ledger_after(pool, "f1", label, [300, 300], 2)
+    return pool, ledger_after(pool, "f1", label, [300, 300], 2)
+
+
+def test_strays_of_sparse_cells_are_taken_out_of_the_trend(pool_of, ledger_after):
+    """With a cell that is denser: there they stay."""
+    pool, ledger = with_strays(pool_of, ledger_after)
     sample, *_ = seen(pool, ledger)
     strays, fitted = strays_of(sample, ledger.state), ledger.state.shares.state
+    dense = int(np.argmax(fitted.stray))
+    strays = replace(strays, sparse=strays.sparse & (np.arange(len(fitted.stray)) != dense))
     alone = trend_alone(sample, strays)
-    assert fitted.stray[strays.sparse].sum() > 1
+    assert fitted.stray[dense] > 0.1 < strays.found == fitted.stray[strays.sparse].sum()
     expected = np.where(strays.sparse, fitted.trend * (1 - fitted.stray_rate), sample.share[:, 1])
     np.testing.assert_allclose(alone.share[:, 1], expected, atol=1e-12)
     np.testing.assert_allclose(alone.share.sum(axis=1), 1)
+    np.testing.assert_array_equal(alone.labelled[dense], sample.labelled[dense])
     gone = (sample.labelled - alone.labelled).sum(axis=0)
     np.testing.assert_allclose(gone, [0, strays.found])
+
+
+def test_a_sparse_cell_is_predicted_negative_and_labelled_at_most_three_times_as_usual(
+    pool_of, ledger_after
+):
+    pool, ledger = with_strays(pool_of, ledger_after)
+    sample, *_ = seen(pool, ledger)
+    low = ledger.state.shares.model.low
+    inclusion = np.full(len(low), 0.1)
+    inclusion[:2] = 0.29, 0.31
+    strays = strays_of(replace(sample, inclusion=inclusion), ledger.state)
+    assert low[:2].all()
+    assert not low.all()
+    np.testing.assert_array_equal(strays.sparse, low & (np.arange(len(low)) != 1))
+
+
+def test_chance_is_the_error_without_strays_and_the_standard_error_has_both(pool_of, ledger_after):
+    pool, ledger = with_strays(pool_of, ledger_after)
+    estimate = assisted_from(pool, ledger, ledger.design, ledger.problem.measure, 0.95)
+    sample, blocks, _ = seen(pool, ledger)
+    influence = blocks.influence(estimate.details["risk"]) / pool.size
+    looser = label_weights(replace(sample, cap=3 * sample.cap))
+    alone = trend_alone(sample, strays_of(sample, ledger.state))
+    both, _ = error_terms(sample, blocks, influence, looser)
+    chance, shape = error_terms(alone, blocks, influence, looser)
+    np.testing.assert_allclose(estimate.chance, np.sqrt(np.sum(chance**2, axis=0)))
+    np.testing.assert_allclose(estimate.std_errors, np.sqrt(np.sum(both**2, axis=0)))
+    np.testing.assert_allclose(estimate.shape.lean, shape.lean)
+    assert estimate.chance[0] < 0.99 * estimate.std_errors[0]
 
 
 @pytest.mark.parametrize("measure", ["f1", "precision", "recall", "accuracy", "mcc"])

@@ -10,7 +10,7 @@ from scipy.stats import t
 
 import haystat as hs
 from haystat.errors import BadOption
-from haystat.estimation.assisted_result import AssistedEstimate, Shape, StrayEffect
+from haystat.estimation.assisted_result import Agreement, AssistedEstimate, Shape, StrayEffect
 from haystat.estimation.result import Estimate
 from haystat.estimation.sequences import TUNED_FOR, sequence_multiplier
 from haystat.estimation.strays import Strays
@@ -129,6 +129,26 @@ def test_an_error_like_that_of_a_count_has_the_score_interval_of_a_count(count):
     assert means[0] < count < means[1]
 
 
+def test_intervals_go_by_the_error_of_chance():
+    """The standard error has the strays too, which are counted apart."""
+    low, high = make_assisted(0.5, 0.03, chance=np.array([0.02])).interval
+    np.testing.assert_allclose([0.5 - low, high - 0.5], Z * 0.02, rtol=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.999])
+def test_an_interval_for_all_times_is_no_narrower_than_one_for_once(level):
+    shape = Shape(np.array([-0.01]), np.array([8.0]))
+    estimate = replace(make_assisted(0.5, 0.02, shape=shape), n_labels=500, level=level)
+    (low, high), (first, last) = estimate.interval, estimate.anytime_interval
+    assert first <= low < high <= last
+
+
+def test_a_component_without_a_value_has_no_interval():
+    agreement = Agreement(np.array([0.4, np.nan]), 0.0)
+    ends = agreement.extend(np.array([[np.nan, np.nan], [0.2, 0.3]]), 0.95)
+    np.testing.assert_array_equal(ends, [[np.nan, np.nan], [0.2, 0.3]])
+
+
 @pytest.mark.parametrize("lean", [-0.01, 0.0, 0.01])
 def test_few_large_parts_reach_further_on_the_side_they_lean_to(lean):
     """Student's quantile there, the normal one on the other side, both where they do not lean."""
@@ -151,6 +171,8 @@ def test_the_moments_of_equal_parts_tell_their_size_and_number():
     shape = Shape.of(*moments)
     np.testing.assert_allclose([shape.lean[0], shape.freedom[0]], [size, n])
     assert shape.quantile(0.9)[0] == pytest.approx(t.ppf(0.95, n))
+    few = Shape.of(*(np.array([2 * size**power]) for power in (2, 3, 4)))
+    assert few.freedom[0] == 8  # as many are taken to be there at least
     nothing = Shape.of(np.zeros(1), np.zeros(1), np.zeros(1))
     assert nothing.quantile(0.95)[0] == pytest.approx(Z, rel=1e-5)
 

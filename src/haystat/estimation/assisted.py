@@ -23,7 +23,7 @@ from haystat.pool.losses import CellLosses
 
 ROUNDING = 1e-13  # of the parts of a sum, below which it is zero
 LOOSER = 3.0  # times the cap of the weights, for the error of the estimate
-RAREST = 0.02  # labels expected, of the heaviest, that an interval leaves out of account
+RAREST = 0.02  # labels of a class expected, of the heaviest, that are left out of account
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def estimate_assisted(
     influence = blocks.influence(risk) / size
     terms, shape = error_terms(sample, blocks, influence, looser)
     of_trend = terms
-    if strays is not None and strays.rate.any():
+    if strays is not None:
         of_trend, shape = error_terms(trend_alone(sample, strays), blocks, influence, looser)
     n = len(labels[0])
     estimate = AssistedEstimate(
@@ -159,10 +159,10 @@ def trend_alone(sample: Sample, strays: Strays) -> Sample:
 
 
 def without_rarest(drawn: FloatArray, excess: FloatArray, against: BoolArray) -> FloatArray:
-    """The labels expected (B, C), but for the heaviest against the predictions.
+    """The labels expected (B, C), but for the heaviest against the predictions in each class.
 
     Of these so few are expected that hardly an evaluation has one, while each would be so heavy
-    that the moments of the error were theirs alone.
+    that the moments of the error were theirs alone. Equal weights go in the order of the cells.
     """
     kept = drawn.copy()
     for c in range(drawn.shape[1]):

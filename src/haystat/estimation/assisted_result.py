@@ -81,17 +81,20 @@ class Agreement:
         if np.exp(-self.number) < (1 - level) / 2:
             return intervals
         low, high = intervals.T
-        return np.stack([np.fmin(low, self.values), np.fmax(high, self.values)], axis=1)
+        known = ~np.isnan(self.values)
+        low = np.where(known, np.minimum(low, self.values), low)
+        high = np.where(known, np.maximum(high, self.values), high)
+        return np.stack([low, high], axis=1)
 
 
 @dataclass(frozen=True)
 class AssistedEstimate(Estimate):
     """An estimate whose error has two parts: chance, and strays that may hide.
 
-    chance (m,) is the standard error of the first, shape how far it is from normal; terms carry
-    what labels say of both. strays says how many may hide, effect what they do, agreement what
-    follows if nothing hides. The two parts are put together by squares of their one-sided distances
-    (Zou and Donner 2008).
+    chance (m,) is the standard error of the first, as it were without strays in sparse cells, and
+    shape how far it is from normal; terms carry chance and the strays that were found. strays says
+    how many may hide, effect what they do, agreement what follows if nothing hides. The two parts
+    are put together by squares of their one-sided distances (Zou and Donner 2008).
     """
 
     chance: FloatArray = field(default_factory=lambda: np.zeros(1), repr=False)
@@ -123,7 +126,8 @@ class AssistedEstimate(Estimate):
         """Chance by a confidence sequence; the posterior of strays does not mind peeking."""
         ends = None if self.strays is None else self.strays.posterior(self.level)
         multiplier = np.array(sequence_multiplier(self.level, self.n_labels))
-        return self._joined(self._distances(multiplier), ends)
+        below, above = np.maximum(self._distances(multiplier), self._reach())
+        return self._joined((below, above), ends)
 
     def _reach(self) -> tuple[FloatArray, FloatArray]:
         """How far chance goes below and above.

@@ -93,7 +93,7 @@ class Estimate:
 
     @property
     def interval_if_falling(self) -> tuple[float, float] | FloatArray:
-        """Narrower than `interval`, if the share of positives keeps falling with the score."""
+        """As `interval`, if the share of positives keeps falling with the score: often narrower."""
         return self._one_or_all(self.intervals_if_falling)
 
     @property

@@ -28,7 +28,7 @@ class Strays:
     stray are those among the labelled positives, negative the labelled negatives, hidden the
     items without a label; all zero outside the predicted negatives. rate (K,) is the model's share
     of strays, inclusion the probability P, n_positives about how many positives there are. sparse
-    (K,) marks cells whose items are no likelier to be labelled than usual.
+    (K,) marks cells whose items are not much likelier to be labelled than usual.
     """
 
     stray: FloatArray
@@ -41,7 +41,7 @@ class Strays:
 
     @property
     def found(self) -> float:
-        """x: strays labelled elsewhere than in sparse cells stand for few."""
+        """x, the strays labelled in sparse cells; those labelled elsewhere stand for few."""
         return float(self.stray[self.sparse].sum())
 
     def expected(self, cap: float) -> float:
