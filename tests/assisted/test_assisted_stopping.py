@@ -95,7 +95,7 @@ def test_run_stops_once_the_interval_is_narrow_enough(pool_of, oracle, design):
 
 
 def make_assisted(value, error, bounds=(0.0, 1.0), **parts):
-    terms, parts = np.array([[error]]), {"chance": np.array([error])} | parts
+    terms = np.array([[error]])
     return AssistedEstimate(
         "loss", ("loss",), np.array([value]), terms, 0.95, 50, 50, bounds, **parts
     )
@@ -127,12 +127,6 @@ def test_an_error_like_that_of_a_count_has_the_score_interval_of_a_count(count):
     means = np.array(estimate.interval) / weight
     np.testing.assert_allclose((count - means) ** 2, Z**2 * means, rtol=1e-4)
     assert means[0] < count < means[1]
-
-
-def test_intervals_go_by_the_error_of_chance():
-    """The standard error has the strays too, which are counted apart."""
-    low, high = make_assisted(0.5, 0.03, chance=np.array([0.02])).interval
-    np.testing.assert_allclose([0.5 - low, high - 0.5], Z * 0.02, rtol=1e-5)
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.999])

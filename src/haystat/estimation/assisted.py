@@ -73,11 +73,7 @@ def estimate_assisted(
         why = measure.undefined(risk)
     # Caps hide how far labels could swing the estimate, so the error is judged with looser ones.
     looser = label_weights(replace(sample, cap=LOOSER * sample.cap))
-    influence = blocks.influence(risk) / size
-    terms, shape = error_terms(sample, blocks, influence, looser)
-    of_trend = terms
-    if strays is not None:
-        of_trend, shape = error_terms(trend_alone(sample, strays), blocks, influence, looser)
+    terms, shape = error_terms(sample, blocks, blocks.influence(risk) / size, looser)
     n = len(labels[0])
     estimate = AssistedEstimate(
         measure.name,
@@ -90,7 +86,6 @@ def estimate_assisted(
         measure.bounds,
         (why,) if why else (),
         {"risk": risk},
-        chance=np.sqrt(np.sum(of_trend**2, axis=0)),
         shape=shape,
         strays=strays,
         effect=effect,
@@ -147,15 +142,6 @@ def error_terms(
     third = np.einsum("bc,bcm->m", drawn * excess**3 - missed, deviation**3)
     fourth = np.einsum("bc,bcm->m", drawn * excess**4 + missed, deviation**4)
     return np.vstack([chance, model]), Shape.of(second, third, fourth)
-
-
-def trend_alone(sample: Sample, strays: Strays) -> Sample:
-    """The sample as it would be without strays in sparse cells: intervals count those apart."""
-    positive = sample.share[:, 1] - np.where(strays.sparse, strays.rate, 0.0)
-    labelled = sample.labelled.astype(np.float64)
-    labelled[:, 1] -= np.where(strays.sparse, strays.stray, 0.0)
-    share = np.stack([1 - positive, positive], axis=1)
-    return replace(sample, share=share, labelled=labelled)
 
 
 def without_rarest(drawn: FloatArray, excess: FloatArray, against: BoolArray) -> FloatArray:

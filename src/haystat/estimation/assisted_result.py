@@ -91,13 +91,11 @@ class Agreement:
 class AssistedEstimate(Estimate):
     """An estimate whose error has two parts: chance, and strays that may hide.
 
-    chance (m,) is the standard error of the first, as it were without strays in sparse cells, and
-    shape how far it is from normal; terms carry chance and the strays that were found. strays says
-    how many may hide, effect what they do, agreement what follows if nothing hides. The two parts
-    are put together by squares of their one-sided distances (Zou and Donner 2008).
+    terms carry the first, shape how far it is from normal. strays says how many may hide, effect
+    what they do, agreement what follows if nothing hides. The two parts are put together by squares
+    of their one-sided distances (Zou and Donner 2008).
     """
 
-    chance: FloatArray = field(default_factory=lambda: np.zeros(1), repr=False)
     shape: Shape = field(default_factory=lambda: Shape.normal(1), repr=False)
     strays: Strays | None = field(default=None, repr=False)
     effect: StrayEffect | None = field(default=None, repr=False)
@@ -144,9 +142,9 @@ class AssistedEstimate(Estimate):
         As for a Poisson count k, whose interval is k + z^2 / 2 -+ z sqrt(k + z^2 / 4).
         """
         if np.isinf(multiplier).any():
-            return np.full_like(self.chance, np.inf), np.full_like(self.chance, np.inf)
+            return np.full_like(self.values, np.inf), np.full_like(self.values, np.inf)
         shift = multiplier**2 / 2 * self.shape.lean
-        half = np.sqrt((multiplier * self.chance) ** 2 + shift**2)
+        half = np.sqrt((multiplier * self.std_errors) ** 2 + shift**2)
         return half - shift, half + shift
 
     def _joined(

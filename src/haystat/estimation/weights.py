@@ -23,7 +23,7 @@ class Sample:
     """
 
     size: FloatArray
-    labelled: IntArray | FloatArray
+    labelled: IntArray
     inclusion: FloatArray
     share: FloatArray
     against: BoolArray
