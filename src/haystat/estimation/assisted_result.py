@@ -154,8 +154,6 @@ class AssistedEstimate(Estimate):
         if np.isnan(self.values).all() or len(self.terms) == 0:
             return np.stack([self.values, self.values], axis=1)
         below, above = reach
-        if np.isinf(below).any():
-            return self._around(np.inf)
         if hidden is not None and self.effect is not None:
             moved = np.stack([self.effect.value(number) for number in hidden])
             # Without strays the measure may be 0/0, which says nothing about where it lies.
