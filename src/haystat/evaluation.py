@@ -44,7 +44,8 @@ class Evaluation:
     """Estimate a measure on a pool from the answers to as few questions as possible.
 
     measure, design: a name or an object; `options` are those of the named design. Without a name
-        it is "assisted", or "adaptive" for a stochastic oracle and labels that are numbers.
+        it is "assisted" for two classes, and "adaptive" for more, for a stochastic oracle and for
+        labels that are numbers.
     oracle: "deterministic", an item has one label whoever is asked; or "stochastic", answers to
         the same question may differ, so that every draw is asked.
     random_state: an integer, a Generator, or None for a fresh seed.
@@ -82,8 +83,7 @@ class Evaluation:
         names = None if annotators is None else tuple(annotators)
         rules = Rules(names, answers_per_item, disagreement)
         self.pool = pool
-        numeric = pool.schema.numeric
-        named = designs.default_name(numeric=numeric, oracle=oracle) if design is None else design
+        named = designs.default_name(pool.schema, oracle) if design is None else design
         self.design = designs.resolve(named, **options)
         self._given_measure = measures.resolve(measure)
         self.measure = self._given_measure.bind(pool.schema)

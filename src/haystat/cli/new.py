@@ -36,8 +36,8 @@ def new(
     compare: bool = typer.Option(
         False, "--compare", help="Choose items that tell the systems apart."
     ),
-    design: str = typer.Option(
-        designs.default_name(numeric=False, oracle="deterministic"), help="How items are chosen."
+    design: str | None = typer.Option(
+        None, help="How items are chosen; by default assisted, adaptive beyond two classes."
     ),
     option: list[str] = typer.Option([], help="Option of the design, such as delta=0.1."),
     seed: int | None = typer.Option(None, help="Seed of the draws and of the order of items."),
@@ -57,7 +57,8 @@ def new(
     """
     wanted = _measure(split(measure), compare)
     options = dict(_option(text) for text in option)
-    designs.resolve(design, **options)
+    if design is not None:
+        designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool)
     given = {"strata": strata, "threshold": threshold, "classes": values(classes), "seed": number}

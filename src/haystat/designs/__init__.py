@@ -15,6 +15,7 @@ from haystat.designs.passive import Passive
 from haystat.designs.replacement import Proposal, ReplacementDesign
 from haystat.designs.stratified import Stratified
 from haystat.errors import BadOption, UnknownName
+from haystat.measures.outputs import Schema
 
 DESIGNS: dict[str, Callable[..., Design]] = {
     "passive": Passive,
@@ -27,16 +28,15 @@ DESIGNS: dict[str, Callable[..., Design]] = {
 }
 
 
-def default_name(*, numeric: bool, oracle: str) -> str:
-    """The design to use when none is named: our own where it applies, else the paper's."""
-    return "adaptive" if numeric or oracle != "deterministic" else "assisted"
+def default_name(schema: Schema, oracle: str) -> str:
+    """The design to use when none is named: our own for two classes, else the paper's."""
+    two_classes = schema.n_classes == 2 and oracle == "deterministic"
+    return "assisted" if two_classes else "adaptive"
 
 
-def default_names(*, numeric: bool, oracle: str) -> tuple[str, ...]:
+def default_names(schema: Schema, oracle: str) -> tuple[str, ...]:
     """Designs to compare when none are named: the default, the paper's, and the simplest."""
-    return tuple(
-        dict.fromkeys([default_name(numeric=numeric, oracle=oracle), "adaptive", "passive"])
-    )
+    return tuple(dict.fromkeys([default_name(schema, oracle), "adaptive", "passive"]))
 
 
 def resolve(design: str | Design, **options: Any) -> Design:

@@ -18,7 +18,7 @@ GRID = 2000
 EXPECTED = 5.0  # strays that are counted in before any was found
 EXPECTED_SHARE = 0.3  # of the cap of a label's weight, where that is less
 SCALE = 5.0  # median of the prior number of strays
-SCALE_SHARE = 0.001  # of all positives, where that is more
+SCALE_SHARE = 0.05  # of all positives, where that is more
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,7 @@ def plan(
 ) -> list[Experiment]:
     """The experiment of each design; the arguments are checked here. Options: of Experiment."""
     if design_names is None:
-        numeric = pool.schema.numeric
-        design_names = designs.default_names(numeric=numeric, oracle=oracle)
+        design_names = designs.default_names(pool.schema, oracle)
     chosen = _named_designs(design_names)
     bound = measures.resolve(measure).bind(pool.schema)
     if oracle not in LEDGERS:

@@ -130,7 +130,7 @@ class Study:
         records = records or records_of(whole, show)
         if whole.schema.numeric:
             raise BadOption("a study takes labels that are classes; use hs.Evaluation for numbers")
-        named = designs.default_name(numeric=False, oracle=oracle) if design is None else design
+        named = designs.default_name(whole.schema, oracle) if design is None else design
         chosen = designs.resolve(named, **options)
         bound = measures.resolve(measure).bind(whole.schema)
         seed = seed_from(random_state)
