@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from haystat.errors import BadOption, FileError
 from haystat.files import read_columns
+from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
 from haystat.study.answers import write_rows
 from haystat.study.questions import Question
@@ -115,7 +116,7 @@ class Format:
 
     tasks: the open questions as the text of a file. config: what else the tool needs to show
     them. answers: writes what the study knows. replies: reads a file of answers; classes of the
-    study are given. pool: reads scored items.
+    study are given. fetch: the answers that a server has now. pool: reads scored items.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Format:
     config: Callable[[Tasks], str] | None = None
     answers: Callable[[Study, Path], int] | None = None
     replies: Callable[[Path, tuple[Any, ...]], list[Reply]] | None = None
+    fetch: Callable[[Server], list[Reply]] | None = None
     pool: Callable[[Path], PoolTable] | None = None
 
 

@@ -16,6 +16,7 @@ from haystat.errors import (
     HaystatError,
 )
 from haystat.formats.base import Format, Reply
+from haystat.formats.label_studio_api import Server
 from haystat.study.answers import Row, Taken, take_rows
 from haystat.study.study import Study
 
@@ -52,15 +53,28 @@ def read_replies(form: Format, path: Path, classes: tuple[Any, ...]) -> list[Rep
     """What a tool's file says; anything that is not such a file is one clear error."""
     if form.replies is None:
         raise BadOption(f"there is nothing to read from {form.tool}")
+    read = form.replies
+    return _checked(lambda: read(path, classes), form, str(path))
+
+
+def fetch_replies(form: Format, server: Server) -> list[Reply]:
+    """What a tool's server says now; raises RemoteError where another try may go well."""
+    if form.fetch is None:
+        raise BadOption(f"{form.tool} is not asked over the network; give the file it exports")
+    fetch = form.fetch
+    return _checked(lambda: fetch(server), form, server.address)
+
+
+def _checked(read: Callable[[], list[Reply]], form: Format, where: str) -> list[Reply]:
     try:
-        replies = form.replies(path, classes)
+        replies = read()
         for reply in replies:
             hash((reply.item, reply.label, reply.annotator))
         return replies
     except (HaystatError, OSError):
         raise
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        raise FileError(f"{path} is not what {form.tool} exports ({error!r})") from None
+        raise FileError(f"{where} is not what {form.tool} exports ({error!r})") from None
 
 
 def take_replies(
@@ -84,9 +98,12 @@ def take_replies(
     _check_pool(study, given)
     votes = newest(given)
     settled = [_settle(item, of_item, disagreement) for item, of_item in votes.items()]
+    known = {answer.item: answer.label for answer in study.answers}
     taken = take_rows(study, [_row(reply) for reply in settled], annotator, correct=correct)
     if taken.labels or taken.skips or taken.corrections:
-        _note(study, votes, annotator, source)
+        # Only what is new: a note about all answers at every look would grow with its square.
+        new = {r.item for r in settled if r.item not in known or known[r.item] != r.label}
+        _note(study, {item: votes[item] for item in new}, annotator, source)
     return taken
 
 
