@@ -74,7 +74,8 @@ class Tasks:
 class Reply:
     """What somebody said about an item: a label, or None for "cannot tell" with a reason.
 
-    pool is the fingerprint that the task carried, where it did; seconds is the time it took.
+    pool is the fingerprint that the task carried, where it did; seconds is the time it took; also
+    is what the item is called in a study that does not know it under its first name.
     """
 
     item: Any
@@ -84,6 +85,7 @@ class Reply:
     time: str = ""
     seconds: float | None = None
     pool: str | None = None
+    also: Any = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def take_replies(
     """
     if disagreement not in DISAGREEMENT:
         raise BadOption(f"disagreement is {disagreement!r}; it can be {list(DISAGREEMENT)}")
-    given = list(replies)
+    given = _known(study, replies)
     _check_pool(study, given)
     votes = newest(given)
     settled = [_settle(item, of_item, disagreement) for item, of_item in votes.items()]
@@ -105,6 +106,16 @@ def take_replies(
         new = {r.item for r in settled if r.item not in known or known[r.item] != r.label}
         _note(study, {item: votes[item] for item in new}, annotator, source)
     return taken
+
+
+def _known(study: Study, replies: Iterable[Reply]) -> list[Reply]:
+    """The replies, about items as this study calls them."""
+    with study.reading() as fold:
+        asked = fold.index_of
+        return [
+            replace(r, item=r.also) if r.item not in asked and r.also in asked else r
+            for r in replies
+        ]
 
 
 def newest(replies: Iterable[Reply]) -> dict[Any, list[Reply]]:
