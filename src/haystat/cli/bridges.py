@@ -103,28 +103,31 @@ def import_answers(
 
     Example: haystat import cats.haystat export.json --from label-studio
     """
-    given = given or []
+    paths = given or []
+    options = Taking(annotator, disagreement.value, correct)
     if url is not None:
         form = formats.resolve("label-studio" if source is None else source.value)
-        options = Taking(annotator, disagreement.value, correct)
-        every = poll.interval(given, watch)
+        every = poll.interval(paths, watch)
         server = poll.checked_server(url, project, token, timeout)
         poll.run(study, form, server, options, every, as_json)
         return
     if watch or project is not None:
         raise BadOption("--watch and --project need the address of the tool: --url")
-    if not given:
+    if not paths:
         raise BadOption("name the files with answers, or the tool's address: --url")
     if source is None:
-        files.import_answers(study, given, annotator, correct, as_json)
-        return
-    form = formats.resolve(source.value)
+        files.import_answers(study, paths, annotator, correct, as_json)
+    else:
+        _import_exports(study, formats.resolve(source.value), paths, options, as_json)
+
+
+def _import_exports(
+    study: Path, form: Format, paths: list[Path], options: Taking, as_json: bool
+) -> None:
     with Study.open(study) as opened:
-        replies = [
-            reply for path in given for reply in read_replies(form, path, opened.pool.classes)
-        ]
-        names = ", ".join(path.name for path in given)
-        options = Taking(annotator, disagreement.value, correct)
+        classes = opened.pool.classes
+        replies = [reply for path in paths for reply in read_replies(form, path, classes)]
+        names = ", ".join(path.name for path in paths)
         taken = options.take(opened, replies, f"{form.tool}: {names}")
         n_labels, estimate = opened.n_labels, opened.estimate()
     if as_json:
