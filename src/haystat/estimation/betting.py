@@ -24,7 +24,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: fixed bets that share half of the wealth at the start; the adaptive bet has the other half
+#: share of the wealth that the adaptive bet starts with; fixed bets have the rest, in equal parts
+ADAPTIVE = 0.6
 FRACTIONS = np.array([0.9, 0.4, 0.15, 0.05])
 #: largest fraction that the adaptive bet puts at stake
 LARGEST = 0.999
@@ -48,39 +49,37 @@ def trace(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     x, base, total = np.zeros((n, 2)), np.zeros((n, 2)), np.zeros(n)
     unknown = np.zeros(rates.shape)
     left = size.astype(np.float64)
-    known, guess = np.zeros(2), np.zeros(2)
-    mass, current, fresh = 0.0, -1, False
+    known_a, known_b, guess_a, guess_b, mass = 0.0, 0.0, 0.0, 0.0, 0.0
+    current, fresh = -1, False
     for t in range(n):
         j, k, c = stage[t], cell[t], label[t]
         rate = rates[j, k]
+        a, b = (numerator[k, c], denominator[k, c]) if c >= 0 else (0.0, 0.0)
         if rate > 0 and np.isfinite(rate):
             if current != j:
                 current, fresh = j, False
                 unknown[j] = left
             if not fresh:
-                fresh, mass = True, 0.0
-                guess[:] = 0.0
+                fresh, mass, guess_a, guess_b = True, 0.0, 0.0, 0.0
                 for i in range(n_cells):
                     if rates[j, i] > 0 and np.isfinite(rates[j, i]):
                         mass += left[i] * rates[j, i]
-                        guess += left[i] * hat[j, i]
+                        guess_a += left[i] * hat[j, i, 0]
+                        guess_b += left[i] * hat[j, i, 1]
             total[t] = 1.0 if replacement else mass
-            base[t] = known + guess
-            x[t] = base[t]
-            if not repeated[t]:
-                x[t] -= hat[j, k] * total[t] / rate
-                if c >= 0:
-                    x[t, 0] += numerator[k, c] * total[t] / rate
-                    x[t, 1] += denominator[k, c] * total[t] / rate
-                guess -= hat[j, k]
-                mass -= rate
+            base[t, 0], base[t, 1] = known_a + guess_a, known_b + guess_b
+            new = 0.0 if repeated[t] else 1.0
+            x[t, 0] = base[t, 0] + new * (a - hat[j, k, 0]) * total[t] / rate
+            x[t, 1] = base[t, 1] + new * (b - hat[j, k, 1]) * total[t] / rate
+            mass -= new * rate
+            guess_a -= new * hat[j, k, 0]
+            guess_b -= new * hat[j, k, 1]
         if not repeated[t]:
             left[k] -= 1
             # A sum of little, left by subtraction from much, would be rounding.
             fresh = fresh and left[k] > 0
-            if c >= 0:
-                known[0] += numerator[k, c]
-                known[1] += denominator[k, c]
+            known_a += a
+            known_b += b
     return x, base, total, unknown
 
 
@@ -96,6 +95,12 @@ def stage_tables(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     A and B, of B under the shares.
     """
     n_stages, n_cells, n_classes = shares.shape
+    least = np.full((n_cells, len(nodes)), np.inf)  # m under the worst label
+    for k in range(n_cells):
+        for v in range(len(nodes)):
+            for c in range(n_classes):
+                m = sign * (numerator[k, c] - nodes[v] * denominator[k, c])
+                least[k, v] = min(least[k, v], m)
     lowest, worst = np.zeros((n_stages, len(nodes))), np.zeros((n_stages, len(nodes)))
     spread = np.zeros((n_stages, 3))
     for j in range(n_stages):
@@ -104,16 +109,13 @@ def stage_tables(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
                 continue
             rate = rates[j, k]
             drawn = rate > 0 and np.isfinite(rate)
-            for v in range(len(nodes)):
-                m = np.inf
-                for c in range(n_classes):
-                    m = min(m, sign * (numerator[k, c] - nodes[v] * denominator[k, c]))
-                if drawn:
-                    guess = sign * (hat[j, k, 0] - nodes[v] * hat[j, k, 1])
-                    lowest[j, v] = min(lowest[j, v], (m - guess) / rate)
-                else:
-                    worst[j, v] += unknown[j, k] * m
-            if drawn:
+            if not drawn:
+                worst[j] += unknown[j, k] * least[k]
+            else:
+                inverse, a, b = 1 / rate, sign * hat[j, k, 0], sign * hat[j, k, 1]
+                for v in range(len(nodes)):
+                    gap = (least[k, v] - a + nodes[v] * b) * inverse
+                    lowest[j, v] = min(lowest[j, v], gap)
                 for c in range(n_classes):
                     weight = unknown[j, k] / rate * shares[j, k, c]
                     a = numerator[k, c] - hat[j, k, 0]
@@ -125,17 +127,13 @@ def stage_tables(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True)
-def largest_wealth(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def wager(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     tau, sign, enough, stage, cell, label, repeated, rates, numerator, denominator,
     x, base, total, nodes, lowest, worst, spread, fractions,
 ):  # fmt: skip
-    """Largest wealth so far of the bets on sign * M(tau) > 0; it stops where it is `enough`.
-
-    The adaptive bet is Kelly's for the least favourable X with the mean and the variance that
-    past draws suggest: all its mass at -L and at one other point.
-    """
-    wealth = np.full(len(fractions), 0.5 / len(fractions))
-    adaptive, best, lost = 0.5, 1.0, 0.0
+    """Largest and last wealth of the bets on sign * M(tau) > 0; they stop once it is `enough`."""
+    wealth = np.full(len(fractions), (1 - ADAPTIVE) / len(fractions))
+    adaptive, best, mixture, lost = ADAPTIVE, 1.0, 1.0, 0.0
     weight, weighted, squares, n_bets = 0.0, 0.0, 0.0, 0
     current, low, other, variance = -1, 0.0, 0.0, 0.0
     for t in range(len(cell)):
@@ -162,23 +160,31 @@ def largest_wealth(  # type: ignore[no-untyped-def]  # pragma: no cover - compil
             continue
         expected = max(total[t] * variance, LEAST_VARIANCE * span * span) + 1e-12 * mean * mean
         guess = (weighted + mean / expected) / (weight + 1 / expected)
-        bet = 0.0
-        if guess > 0:
-            gain = guess * (guess + loss)
-            bet = min(gain / (gain + expected * (squares + 1) / (n_bets + 1)), LARGEST)
-        adaptive *= 1 + bet * value / loss
+        adaptive *= 1 + _bet(guess, expected * (squares + 1) / (n_bets + 1), loss) * value / loss
         mixture = adaptive
         for d in range(len(fractions)):
             wealth[d] *= 1 + fractions[d] * value / loss
             mixture += wealth[d]
         best = max(best, mixture)
         if best >= enough:
-            return best
+            break
         weight += 1 / expected
         weighted += value / expected
         n_bets += 1
         squares += (value - weighted / weight) ** 2 / expected
-    return best
+    return best, mixture
+
+
+@numba.njit(cache=True)
+def _bet(mean, variance, loss):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Kelly's fraction of the wealth for the least favourable X with this mean and variance.
+
+    That is the X with all its mass at -L and at one other point.
+    """
+    if mean <= 0:
+        return 0.0
+    gain = mean * (mean + loss)
+    return min(gain / (gain + variance), LARGEST)
 
 
 @numba.njit(cache=True)

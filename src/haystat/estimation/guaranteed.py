@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haystat.estimation.betting import FRACTIONS, N_NODES, largest_wealth, stage_tables, trace
+from haystat.estimation.betting import FRACTIONS, N_NODES, stage_tables, trace, wager
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 
 #: grids of tau, each a refinement of the one before, and the share of alpha spent on it
@@ -165,9 +165,8 @@ class _Bets:
         nodes: FloatArray,
         tables: tuple[FloatArray, ...],
     ) -> bool:
-        wealth = largest_wealth(
-            tau, sign, enough, *self.sample, *self.losses, *self.path, nodes, *tables, FRACTIONS
-        )
+        fixed = (*self.sample, *self.losses, *self.path, nodes, *tables, FRACTIONS)
+        wealth, _ = wager(tau, sign, enough, *fixed)
         return bool(wealth >= enough)
 
 
@@ -196,24 +195,30 @@ def _with_guesses(draws: Draws, numerator: FloatArray, denominator: FloatArray) 
     A group of cells has the shares of its labels and one more, which is spread like the labels of
     all cells with the same losses.
     """
-    losses = np.concatenate([numerator, denominator], axis=1)
-    _, side = np.unique(losses, axis=0, return_inverse=True)
-    rank = np.argsort(np.argsort(side, kind="stable")) - np.searchsorted(np.sort(side), side)
-    group = side * N_GROUPS + rank * N_GROUPS // np.bincount(side)[side]
-    counts = np.zeros((N_GROUPS * (side.max() + 1), numerator.shape[1]))
-    starts, shares = _split(draws), []
-    for start, end in zip(starts, np.append(starts[1:], len(draws.cell)), strict=True):
-        of_side = counts.reshape(-1, N_GROUPS, counts.shape[1]).sum(axis=1) + 1 / counts.shape[1]
-        prior = np.repeat(of_side / of_side.sum(axis=1, keepdims=True), N_GROUPS, axis=0)
-        guess = (counts + prior) / (counts.sum(axis=1, keepdims=True) + 1)
-        shares.append(guess[group])
-        seen = slice(start, end)
-        answered = draws.label[seen] >= 0
-        np.add.at(counts, (group[draws.cell[seen]][answered], draws.label[seen][answered]), 1)
+    group = _groups(numerator, denominator)
+    starts, n_classes = _split(draws), numerator.shape[1]
     stage = np.searchsorted(starts, np.arange(len(draws.cell)), side="right") - 1
-    return replace(
-        draws, stage=stage, rates=draws.rates[draws.stage[starts]], shares=np.array(shares)
-    )
+    seen = np.zeros((len(starts) + 1, group.max() // N_GROUPS + 1, N_GROUPS, n_classes))
+    answered = draws.label >= 0
+    side, part = np.divmod(group[draws.cell[answered]], N_GROUPS)
+    np.add.at(seen, (stage[answered] + 1, side, part, draws.label[answered]), 1)
+    counts = np.cumsum(seen[:-1], axis=0)
+    prior = counts.sum(axis=2, keepdims=True) + 1 / n_classes
+    guess = counts + prior / prior.sum(axis=3, keepdims=True)
+    guess /= guess.sum(axis=3, keepdims=True)
+    shares = guess.reshape(len(starts), -1, n_classes)[:, group]
+    return replace(draws, stage=stage, rates=draws.rates[draws.stage[starts]], shares=shares)
+
+
+def _groups(numerator: FloatArray, denominator: FloatArray) -> IntArray:
+    """Group of each cell, (K,): N_GROUPS runs of cells for each kind of losses."""
+    losses = np.concatenate([numerator, denominator], axis=1)
+    side = np.unique(losses, axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(side, kind="stable")
+    n_cells = np.bincount(side)
+    rank = np.empty(len(side), dtype=np.int64)
+    rank[order] = np.arange(len(side)) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
+    return np.asarray(side * N_GROUPS + rank * N_GROUPS // n_cells[side])
 
 
 def _split(draws: Draws) -> IntArray:
