@@ -35,7 +35,7 @@ LEAST_VARIANCE = 1e-4
 N_NODES = 17
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def trace(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     size, stage, cell, label, repeated, replacement, rates, hat, numerator, denominator
 ):
@@ -83,7 +83,7 @@ def trace(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     return x, base, total, unknown
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def stage_tables(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     sign, nodes, rates, shares, hat, unknown, numerator, denominator
 ):
@@ -126,7 +126,7 @@ def stage_tables(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     return lowest, worst, spread
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def wager(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     tau, sign, enough, stage, cell, label, repeated, rates, numerator, denominator,
     x, base, total, nodes, lowest, worst, spread, fractions,
@@ -159,23 +159,24 @@ def wager(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
         if loss == 0:
             continue
         expected = max(total[t] * variance, LEAST_VARIANCE * span * span) + 1e-12 * mean * mean
-        guess = (weighted + mean / expected) / (weight + 1 / expected)
-        adaptive *= 1 + _bet(guess, expected * (squares + 1) / (n_bets + 1), loss) * value / loss
+        precision, won = 1 / expected, value / loss
+        guess = (weighted + mean * precision) / (weight + precision)
+        adaptive *= 1 + _bet(guess, expected * (squares + 1) / (n_bets + 1), loss) * won
         mixture = adaptive
         for d in range(len(fractions)):
-            wealth[d] *= 1 + fractions[d] * value / loss
+            wealth[d] *= 1 + fractions[d] * won
             mixture += wealth[d]
         best = max(best, mixture)
         if best >= enough:
             break
-        weight += 1 / expected
-        weighted += value / expected
+        weight += precision
+        weighted += value * precision
         n_bets += 1
-        squares += (value - weighted / weight) ** 2 / expected
+        squares += (value - weighted / weight) ** 2 * precision
     return best, mixture
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _bet(mean, variance, loss):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Kelly's fraction of the wealth for the least favourable X with this mean and variance.
 
@@ -187,7 +188,7 @@ def _bet(mean, variance, loss):  # type: ignore[no-untyped-def]  # pragma: no co
     return min(gain / (gain + variance), LARGEST)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _chord(tau, nodes, values):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Linear interpolation between equally spaced nodes."""
     place = (tau - nodes[0]) / (nodes[-1] - nodes[0]) * (len(nodes) - 1)

@@ -67,7 +67,10 @@ def guaranteed_interval(
     low, high = logical_bounds(draws, numerator, denominator)
     if not low < high or len(draws.cell) == 0:
         return low, high
-    bets = _Bets(_in_order(draws), numerator, denominator, 1 - level)
+    draws = _in_order(draws)
+    if draws.shares is None:
+        draws = _with_guesses(draws, numerator, denominator)
+    bets = _Bets(draws, numerator, denominator, 1 - level)
     ends = bets.end(1.0, low, high), bets.end(-1.0, low, high)
     return min(ends), max(ends)  # in this order but for a chance of 1 - level
 
@@ -118,22 +121,19 @@ class _Bets:
     def __init__(
         self, draws: Draws, numerator: FloatArray, denominator: FloatArray, alpha: float
     ) -> None:
-        if draws.shares is None:
-            draws = _with_guesses(draws, numerator, denominator)
-        assert draws.shares is not None
         self.alpha = alpha
-        self.losses = np.ascontiguousarray(numerator), np.ascontiguousarray(denominator)
-        with_replacement = draws.repeated is not None
-        repeated = np.zeros(len(draws.cell), bool) if draws.repeated is None else draws.repeated
-        hat = np.stack([np.einsum("jkc,kc->jk", draws.shares, m) for m in self.losses], axis=2)
-        sample = draws.stage, draws.cell, draws.label, repeated
-        *self.path, unknown = trace(
-            draws.size, *sample, with_replacement, draws.rates, hat, *self.losses
-        )
-        self.sample = (*sample, draws.rates)
-        self.tables = draws.rates, draws.shares, hat, unknown
+        self.losses = _floats(numerator), _floats(denominator)
         nothing = replace(draws, cell=draws.cell[:0], label=draws.label[:0], repeated=None)
-        self.range = logical_bounds(nothing, numerator, denominator)
+        self.range = logical_bounds(nothing, *self.losses)
+        repeated = np.zeros(len(draws.cell)) if draws.repeated is None else draws.repeated
+        sample = (*map(_integers, (draws.stage, draws.cell, draws.label)), repeated.astype(bool))
+        rates, shares = _floats(draws.rates), _floats(draws.shares)
+        hat = np.stack([np.einsum("jkc,kc->jk", shares, losses) for losses in self.losses], axis=2)
+        replacement = draws.repeated is not None
+        inputs = (_integers(draws.size), *sample, replacement, rates, hat, *self.losses)
+        *path, unknown = trace(*inputs)
+        self.path = (*sample, rates, *self.losses, *path)
+        self.stages = rates, shares, hat, unknown
 
     def end(self, sign: float, low: float, high: float) -> float:
         """The lower end (sign 1) or the upper end (sign -1) of the interval.
@@ -143,31 +143,31 @@ class _Bets:
         next to the truth was refuted: one test a grid, and their alphas add up to half of alpha.
         """
         nodes = np.linspace(*self.range, N_NODES)
-        tables = stage_tables(sign, nodes, *self.tables, *self.losses)
+        tables = stage_tables(sign, nodes, *self.stages, *self.losses)
+        bets = (*self.path, nodes, *tables, FRACTIONS)
         end, limit = (low, high) if sign > 0 else (high, low)
         for n_steps, share in GRIDS:
             enough = 2 / (self.alpha * share)
             for tau in _grid(*self.range, n_steps)[:: int(sign)]:
                 if sign * (tau - end) <= 0:
                     continue
-                if sign * (tau - limit) >= 0 or not self._refuted(
-                    float(tau), sign, enough, nodes, tables
-                ):
+                if sign * (tau - limit) >= 0:
+                    break
+                wealth, _ = wager(tau, sign, enough, *bets)
+                if wealth < enough:
                     break
                 end = float(tau)
         return end
 
-    def _refuted(
-        self,
-        tau: float,
-        sign: float,
-        enough: float,
-        nodes: FloatArray,
-        tables: tuple[FloatArray, ...],
-    ) -> bool:
-        fixed = (*self.sample, *self.losses, *self.path, nodes, *tables, FRACTIONS)
-        wealth, _ = wager(tau, sign, enough, *fixed)
-        return bool(wealth >= enough)
+
+def _floats(array: FloatArray | None) -> FloatArray:
+    """A copy in the one layout that the kernels are compiled for."""
+    return np.array(array, dtype=np.float64, order="C")
+
+
+def _integers(array: IntArray) -> IntArray:
+    """A copy in the one layout that the kernels are compiled for."""
+    return np.array(array, dtype=np.int64, order="C")
 
 
 def _grid(low: float, high: float, n_steps: int) -> FloatArray:
