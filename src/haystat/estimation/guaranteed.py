@@ -67,11 +67,8 @@ def guaranteed_interval(
     low, high = logical_bounds(draws, numerator, denominator)
     if not low < high or len(draws.cell) == 0:
         return low, high
-    draws = _in_order(draws)
-    if draws.shares is None:
-        draws = _with_guesses(draws, numerator, denominator)
-    bets = _Bets(draws, numerator, denominator, 1 - level)
-    ends = bets.end(1.0, low, high), bets.end(-1.0, low, high)
+    bets = Bets(draws, numerator, denominator)
+    ends = bets.end(1, low, high, 1 - level), bets.end(-1, low, high, 1 - level)
     return min(ends), max(ends)  # in this order but for a chance of 1 - level
 
 
@@ -115,46 +112,53 @@ def _extreme(
         worst = np.argmin(sign * (numerator - tau * denominator), axis=1)
 
 
-class _Bets:
-    """All that does not depend on tau, and the search for the ends of the interval."""
+class Bets:
+    """Bets on draws: on "the measure is above tau" (sign 1) or "below tau" (sign -1), any tau."""
 
-    def __init__(
-        self, draws: Draws, numerator: FloatArray, denominator: FloatArray, alpha: float
-    ) -> None:
-        self.alpha = alpha
-        self.losses = _floats(numerator), _floats(denominator)
+    def __init__(self, draws: Draws, numerator: FloatArray, denominator: FloatArray) -> None:
+        draws = _in_order(draws)
+        if draws.shares is None:
+            draws = _with_guesses(draws, numerator, denominator)
+        losses = _floats(numerator), _floats(denominator)
         nothing = replace(draws, cell=draws.cell[:0], label=draws.label[:0], repeated=None)
-        self.range = logical_bounds(nothing, *self.losses)
+        self.range = logical_bounds(nothing, *losses)
         repeated = np.zeros(len(draws.cell)) if draws.repeated is None else draws.repeated
         sample = (*map(_integers, (draws.stage, draws.cell, draws.label)), repeated.astype(bool))
         rates, shares = _floats(draws.rates), _floats(draws.shares)
-        hat = np.stack([np.einsum("jkc,kc->jk", shares, losses) for losses in self.losses], axis=2)
+        hat = np.stack([np.einsum("jkc,kc->jk", shares, loss) for loss in losses], axis=2)
         replacement = draws.repeated is not None
-        inputs = (_integers(draws.size), *sample, replacement, rates, hat, *self.losses)
+        inputs = (_integers(draws.size), *sample, replacement, rates, hat, *losses)
         *path, unknown = trace(*inputs)
-        self.path = (*sample, rates, *self.losses, *path)
-        self.stages = rates, shares, hat, unknown
+        nodes = np.linspace(*self.range, N_NODES)
+        stages = (nodes, rates, shares, hat, unknown, *losses)
+        self._inputs = {
+            sign: (*sample, rates, *losses, *path, nodes, *stage_tables(sign, *stages), FRACTIONS)
+            for sign in (1, -1)
+        }
 
-    def end(self, sign: float, low: float, high: float) -> float:
+    def wealth(self, tau: float, sign: int, enough: float = np.inf) -> tuple[float, float]:
+        """Largest and last wealth, from 1; the bets stop once they have made `enough`.
+
+        If the measure is not above (below) tau, the largest exceeds 1 / alpha with probability
+        alpha at most.
+        """
+        largest, last = wager(tau, sign, enough, *self._inputs[sign])
+        return float(largest), float(last)
+
+    def end(self, sign: int, low: float, high: float, alpha: float) -> float:
         """The lower end (sign 1) or the upper end (sign -1) of the interval.
 
         Each grid is searched outside in, from where the one before it stopped, up to the first
         tau that is not refuted. So the end passes the truth only if on one of the grids the tau
         next to the truth was refuted: one test a grid, and their alphas add up to half of alpha.
         """
-        nodes = np.linspace(*self.range, N_NODES)
-        tables = stage_tables(sign, nodes, *self.stages, *self.losses)
-        bets = (*self.path, nodes, *tables, FRACTIONS)
         end, limit = (low, high) if sign > 0 else (high, low)
         for n_steps, share in GRIDS:
-            enough = 2 / (self.alpha * share)
-            for tau in _grid(*self.range, n_steps)[:: int(sign)]:
+            enough = 2 / (alpha * share)
+            for tau in _grid(*self.range, n_steps)[::sign]:
                 if sign * (tau - end) <= 0:
                     continue
-                if sign * (tau - limit) >= 0:
-                    break
-                wealth, _ = wager(tau, sign, enough, *bets)
-                if wealth < enough:
+                if sign * (tau - limit) >= 0 or self.wealth(tau, sign, enough)[0] < enough:
                     break
                 end = float(tau)
         return end
