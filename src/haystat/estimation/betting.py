@@ -25,10 +25,11 @@ import numba
 import numpy as np
 
 #: share of the wealth that the adaptive bet starts with; fixed bets have the rest, in equal parts
-ADAPTIVE = 0.6
+ADAPTIVE = 0.8
 FRACTIONS = np.array([0.9, 0.4, 0.15, 0.05])
-#: largest fraction that the adaptive bet puts at stake
-LARGEST = 0.999
+#: the adaptive bet is the best one if tau is so many standard errors of t + HORIZON draws away
+#: from the truth: about where it is refuted at a level of 95%
+AIM, HORIZON = 2.7, 200
 #: smallest variance that the adaptive bet assumes, in squares of the largest loss
 LEAST_VARIANCE = 1e-4
 #: taus at which the worst outcome of a stage is worked out
@@ -160,8 +161,7 @@ def wager(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
             continue
         expected = max(total[t] * variance, LEAST_VARIANCE * span * span) + 1e-12 * mean * mean
         precision, won = 1 / expected, value / loss
-        guess = (weighted + mean * precision) / (weight + precision)
-        adaptive *= 1 + _bet(guess, expected * (squares + 1) / (n_bets + 1), loss) * won
+        adaptive *= 1 + _bet(expected * (squares + 1) / (n_bets + 1), n_bets, loss) * won
         mixture = adaptive
         for d in range(len(fractions)):
             wealth[d] *= 1 + fractions[d] * won
@@ -177,15 +177,14 @@ def wager(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _bet(mean, variance, loss):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Kelly's fraction of the wealth for the least favourable X with this mean and variance.
+def _bet(variance, n_bets, loss):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Kelly's fraction of the wealth for the least favourable X with a mean and a variance.
 
     That is the X with all its mass at -L and at one other point.
     """
-    if mean <= 0:
-        return 0.0
+    mean = AIM * np.sqrt(variance / (n_bets + HORIZON))
     gain = mean * (mean + loss)
-    return min(gain / (gain + variance), LARGEST)
+    return gain / (gain + variance)
 
 
 @numba.njit(cache=True, error_model="numpy")
