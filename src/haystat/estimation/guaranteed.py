@@ -62,7 +62,7 @@ def guaranteed_interval(
     ...               rates=np.ones((1, 1)))
     >>> low, high = guaranteed_interval(draws, np.array([[0.0, 1.0]]), np.ones((1, 2)), 0.95)
     >>> round(low, 2), high
-    (0.95, 1.0)
+    (0.96, 1.0)
     """
     low, high = logical_bounds(draws, numerator, denominator)
     if not low < high or len(draws.cell) == 0:
