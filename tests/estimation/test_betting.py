@@ -155,3 +155,13 @@ def test_no_label_takes_more_than_what_is_at_stake(ratio, tau, sign):
         draws = Draws(SIZE, one, one + cell, one + label, rates, shares)
         least = min(least, Bets(draws, *RATIOS[ratio]).wealth(tau, sign)[1])
     assert left - 1e-12 <= least <= left + ADAPTIVE + 0.01  # some label loses all of it
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.7, 1 / 3])
+@pytest.mark.parametrize("n_items", [7, 10, 13])
+def test_rounding_refutes_nothing(n_items, share):
+    """All that is drawn is certain, and the sum at tau is zero but for rounding."""
+    above, below = np.array([[share, share], [share, 1.0]]), np.ones((2, 2))
+    zeros = np.zeros(6, int)
+    draws = Draws(np.array([n_items, 5]), zeros, zeros, zeros, np.array([[1.0, 0.0]]))
+    assert Bets(draws, above, below).wealth(share, 1)[0] == pytest.approx(1, abs=1e-3)

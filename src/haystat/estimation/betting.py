@@ -32,6 +32,8 @@ FRACTIONS = np.array([0.9, 0.4, 0.15, 0.05])
 AIM, HORIZON = 2.7, 200
 #: smallest variance that the adaptive bet assumes, in squares of the largest loss
 LEAST_VARIANCE = 1e-4
+#: what is smaller than this share of the sums it comes from may be rounding
+ROUNDING = 1e-9
 #: taus at which the worst outcome of a stage is worked out
 N_NODES = 17
 
@@ -155,11 +157,12 @@ def wager(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
             value += silent * total[t] / rates[j, k]
         lost += silent
         span = -total[t] * low
-        # -L is the smallest value that could come; the floor guards the division.
-        loss = max(span - mean, 1e-9 * (span + abs(mean)))
+        # -L is the smallest value that could come; below the floor it would be rounding.
+        scale = abs(base[t, 0]) + abs(tau * base[t, 1]) + abs(other) + abs(lost)
+        loss = max(span - mean, ROUNDING * (span + scale))
         if loss == 0:
             continue
-        expected = max(total[t] * variance, LEAST_VARIANCE * span * span) + 1e-12 * mean * mean
+        expected = max(total[t] * variance, LEAST_VARIANCE * span * span) + (ROUNDING * loss) ** 2
         precision, won = 1 / expected, value / loss
         adaptive *= 1 + _bet(expected * (squares + 1) / (n_bets + 1), n_bets, loss) * won
         mixture = adaptive

@@ -139,6 +139,7 @@ class Bets:
     def wealth(self, tau: float, sign: int, enough: float = np.inf) -> tuple[float, float]:
         """Largest and last wealth, from 1; the bets stop once they have made `enough`.
 
+        tau lies in `range`, what is possible before there are labels.
         If the measure is not above (below) tau, the largest exceeds 1 / alpha with probability
         alpha at most.
         """
