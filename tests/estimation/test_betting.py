@@ -46,11 +46,11 @@ def sequences(label=LABEL):
     return [(chance, items, stage_rates(label[items])) for chance, items in runs]
 
 
-def expected_wealth(ratio, tau, sign, runs, **options):
+def expected_wealth(ratio, tau, sign, runs, label=LABEL, **options):
     """Mean of the last wealth; none may be negative."""
     stage, mean = np.arange(N_DRAWS) // 2, 0.0
     for chance, items, rates in runs:
-        draws = Draws(SIZE, stage, CELL[items], LABEL[items], rates, **options)
+        draws = Draws(SIZE, stage, CELL[items], label[items], rates, **options)
         wealth = Bets(draws, *ratio).wealth(tau, sign)[1]
         assert wealth >= 0
         mean += chance * wealth
@@ -72,6 +72,19 @@ def test_bets_lose_where_the_claim_is_false_and_win_where_it_is_true(ratio, sign
     runs, ratio = sequences(), RATIOS[ratio]
     assert expected_wealth(ratio, truth(ratio) + 0.2 * sign, sign, runs) < 1
     assert expected_wealth(ratio, truth(ratio) - 0.2 * sign, sign, runs) > 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("of_class", [None, 2])
+def test_bets_on_three_classes_are_fair(of_class, sign):
+    """Accuracy, or F1 of a class; cell k is predicted to be of class k."""
+    label, right = np.array([0, 2, 1, 0, 2]), np.eye(3)
+    ratio = right, np.ones((3, 3))
+    if of_class is not None:
+        member = right[of_class]
+        ratio = 2 * np.outer(member, member), np.add.outer(member, member)
+    runs, tau = sequences(label), truth(ratio, label)
+    assert expected_wealth(ratio, tau, sign, runs, label) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
