@@ -157,6 +157,22 @@ def test_what_is_taken_for_certain_is_known_and_not_bet_on(ratio, sign):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("true_label", [0, 1])
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_what_is_taken_for_certain_may_have_no_answer(ratio, true_label, sign):
+    """Item 4 first, which nobody can label; then two of the others."""
+    ratio, rates = RATIOS[ratio], np.array([[1.0, 1.0, np.inf]])
+    tau, mean = truth(ratio, np.append(LABEL[:4], true_label)), 0.0
+    runs = [order for order in product(range(4), repeat=2) if order[0] != order[1]]
+    for order in runs:
+        label = np.append(-1, LABEL[list(order)])
+        draws = Draws(SIZE, np.zeros(3, int), CELL[[4, *order]], label, rates)
+        mean += Bets(draws, *ratio).wealth(tau, sign)[1] / len(runs)
+    worst = np.argmin(sign * (ratio[0] - tau * ratio[1])[2])
+    assert mean == pytest.approx(1) if true_label == worst else mean < 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("tau", [0.0, 0.13, 0.5, 0.77, 1.0])
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_no_label_takes_more_than_what_is_at_stake(ratio, tau, sign):

@@ -143,6 +143,28 @@ def test_the_interval_only_shrinks_and_stays_within_what_is_possible():
     assert high[-1] - low[-1] < 0.5 * (high[1] - low[1])
 
 
+def test_an_unlucky_order_does_not_lead_out_of_what_is_possible():
+    """All 60 positives come first, then 39 of the 40 negatives."""
+    zeros, label = np.zeros(99, int), np.repeat([1, 0], [60, 39])
+    losses = np.array([[0.0, 1.0]]), np.ones((1, 2))
+    draws = Draws(np.array([100]), zeros, zeros, label, np.ones((1, 1)))
+    assert guaranteed_interval(first_draws(draws, 60), *losses, 0.95)[0] > 0.8
+    low, high = guaranteed_interval(draws, *losses, 0.95)
+    assert 0.6 <= low <= high <= 0.61
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_all_in_favour_refutes_what_the_level_asks_for(level):
+    """50 of 50 draws with replacement: tau^50 is the chance, and the bets cost a little more."""
+    zeros, fresh = np.zeros(50, int), np.zeros(50, bool)
+    losses = np.array([[0.0, 1.0]]), np.ones((1, 2))
+    rates = np.full((1, 1), 1e-9)
+    draws = Draws(np.array([10**9]), zeros, zeros, zeros + 1, rates, None, fresh)
+    low, _ = guaranteed_interval(draws, *losses, level)
+    chance = low**50
+    assert 0.1 * (1 - level) / 2 < chance <= (1 - level) / 2
+
+
 def test_a_measure_that_no_labels_define_has_no_interval():
     draws = Draws(np.array([3]), *np.zeros((3, 1), int), np.ones((1, 1)))
     assert np.all(np.isnan(guaranteed_interval(draws, np.zeros((1, 2)), np.zeros((1, 2)), 0.95)))
