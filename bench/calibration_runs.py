@@ -87,14 +87,16 @@ def run(task: Task, repeat: int) -> list[dict[str, Any]]:
     order_seed, draw_seed = seeds(experiment.seed, repeat)
     candidates = experiment.pool.candidates(experiment.problem.cells, seed=order_seed)
     ledger = Ledger(experiment.problem, experiment.design, candidates, draw_seed)
-    found = [Found(task.stop, task.guarantees) for _ in (experiment, *task.others)]
+    # Of the others the budgets are enough: to cut the pool by them takes a pass over its items.
+    found = [Found(task.stop, task.guarantees), *(Found(None, False) for _ in task.others)]
     answer = oracle(experiment, repeat)
     for n in looks(experiment.budgets):
         advance(ledger, answer, n, BATCH)
         at_budget = n in experiment.budgets
-        if at_budget or any(part.wants_every_look for part in found):
-            in_tail = int(task.in_tail[ledger.known()[0]].sum()) if at_budget else 0
-            for part, estimate in zip(found, estimates(task, ledger), strict=True):
+        wanted = found if at_budget else [part for part in found if part.wants_every_look]
+        if wanted:
+            in_tail = int(task.in_tail[ledger.known()[0]].sum())
+            for part, estimate in zip(wanted, estimates(task, ledger), strict=False):
                 part.add(estimate, n, in_tail, at_budget)
     return [part.as_dict() for part in found]
 

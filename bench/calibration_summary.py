@@ -25,7 +25,7 @@ HIDDEN = 0.05  # labels reach the tail if they would show so large a share of th
 def rows_of(record: dict[str, Any]) -> list[Row]:
     """One row for each component of the measure and budget, and one for stopping by width."""
     moments = [[at[i] for at in (run["at"] for run in record["runs"])] for i in range(_n(record))]
-    if record["stop"] is not None:
+    if record["runs"][0]["stopped"] is not None:
         moments.append([run["stopped"] for run in record["runs"]])
     rows = []
     for number, truth in enumerate(record["truth"]):
