@@ -9,7 +9,8 @@ A cell is a measure of a pool at a number of labels. Stages of 25 labels until 1
 orders and draws of every repeat are fresh. The file takes a line for each pool, measure and design
 as it is finished, and what it holds is not run again: take a new file after a change of the code.
 With --reuse all measures of a pool are estimated from the draws for F1, and stopping and the
-guaranteed interval are those of F1. The other designs' lines can come from an older file, with --compare, whatever their repeats.
+guaranteed interval are those of F1. The other designs' lines can come from an older file, with
+--compare, whatever their repeats.
 """
 
 from __future__ import annotations
