@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-Made = tuple[np.ndarray, np.ndarray | None, np.ndarray]  # scores, predictions, labels
+Made = tuple[Any, ...]  # scores, predictions, labels; and other arguments of hs.Pool, if any
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import calibration_generated
+import haystat as hs
 from calibration_generated import (
     NEWCOMER,
     SETTINGS,
@@ -35,6 +36,7 @@ from calibration_generated import (
     two_normals,
 )
 from haystat.demo.linkage import make_linkage_pool
+from haystat.engines.tables import MISSED
 
 CACHE = Path(tempfile.gettempdir()) / "haystat-calibration"
 SHARED = Path(__file__).parents[2] / "shared" / "pools"
@@ -53,20 +55,24 @@ Listed = Iterator[tuple[str, Callable[[], Made]]]
 
 @dataclass(frozen=True)
 class Known:
-    """A pool and its labels: scores (M,) or (M, C), predictions and labels (M,)."""
+    """A pool and its labels: scores (M,) or (M, C), predictions and labels (M,).
+
+    further are other arguments of hs.Pool.
+    """
 
     kind: str
     name: str
     scores: np.ndarray
-    predictions: np.ndarray | None
+    predictions: np.ndarray
     labels: np.ndarray
+    further: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Those of hs.Pool."""
         n_classes = self.scores.shape[1] if self.scores.ndim > 1 else 2
-        classes = tuple(range(n_classes))
-        return {"scores": self.scores, "predictions": self.predictions, "classes": classes}
+        known = {"scores": self.scores, "predictions": self.predictions}
+        return known | {"classes": tuple(range(n_classes))} | self.further
 
 
 @dataclass(frozen=True)
@@ -98,14 +104,16 @@ def _cached(kind: str, name: str, make: Callable[[], Made], places: Places) -> M
     path = places.cache / digest / f"{file}.npz"
     if not path.exists():
         with threadpool_limits(1):
-            scores, predictions, labels = make()
+            scores, predictions, labels, *further = make()
         path.parent.mkdir(parents=True, exist_ok=True)
-        given = {} if predictions is None else {"predictions": predictions.astype(np.int8)}
+        small = {"predictions": predictions.astype(np.int8), "labels": labels.astype(np.int8)}
         part = path.with_suffix(".part.npz")
-        np.savez(part, scores=scores, labels=labels.astype(np.int8), **given)
+        np.savez(part, scores=scores, **small, **(further[0] if further else {}))
         part.rename(path)
-    with np.load(path) as kept:
-        return kept["scores"], kept.get("predictions"), kept["labels"].astype(np.int64)
+    with np.load(path) as file:
+        kept = {name: file[name] for name in file.files}
+    hard = (kept.pop(name).astype(np.int64) for name in ("predictions", "labels"))
+    return kept.pop("scores"), *hard, kept
 
 
 def shared(places: Places) -> Listed:
@@ -222,18 +230,17 @@ def _all_negative() -> Made:
 
 
 def unblocked(_: Places) -> Listed:
-    """Pairs outside the blocks, which have one score below all others."""
-    yield "310 matches among 2 million", _unblocked
-    yield "people, blocked by city", partial(_people, "city")
-    yield "people, blocked by year of birth", partial(_people, "born")
+    """Pairs outside the blocks: one score below all others, and as hs.open_pool takes them."""
+    yield "310 matches among 2 million", lambda: _matcher()[:3]
+    yield "310 matches among 2 million, opened", _matcher
+    yield "people, blocked by city, opened", partial(_people, "city")
+    yield "people, blocked by year of birth, opened", partial(_people, "born")
 
 
-def _unblocked() -> Made:
+def _matcher() -> Made:
     raw, labels = two_normals(np.random.default_rng(18), 19_290, 710, 4.5)
-    scores = np.concatenate([expit(2 * (raw - 2.5)), np.full(2_000_000, 0.0)])
-    scores[20_000:] = np.nextafter(scores[:20_000].min(), -1)
-    labels = np.concatenate([labels, np.arange(2_000_000) < 310])
-    return scores, (scores >= 0.5).astype(np.int64), labels
+    scores = expit(2 * (raw - 2.5))
+    return _beyond(scores, (scores >= 0.5).astype(np.int64), labels, 2_000_000, 310)
 
 
 def _people(field: str) -> Made:
@@ -241,8 +248,26 @@ def _people(field: str) -> Made:
     pool = make_linkage_pool(1500, 1200, seed=3)
     left, right = (np.array([text[:4] for text in t[field]]) for t in (pool.left, pool.right))
     blocked = ((left[:, None] == right) & (left[:, None] != "")).ravel()
-    scores = np.where(blocked, pool.scores, np.nextafter(pool.scores[blocked].min(), -1))
-    return scores, (blocked & (pool.predictions == 1)).astype(np.int64), pool.labels
+    inside = (a[blocked] for a in (pool.scores, pool.predictions, pool.labels))
+    return _beyond(*inside, int((~blocked).sum()), int(pool.labels[~blocked].sum()))
+
+
+def _beyond(
+    scores: np.ndarray, predictions: np.ndarray, labels: np.ndarray, n: int, n_matches: int
+) -> Made:
+    """Blocked pairs and n others, with the stratum and the prior that engines give these."""
+    expected = min(MISSED * scores.sum() / n, 1.0)
+    further = {
+        "strata": np.append(hs.Pool(scores, predictions).stratum + 1, np.zeros(n, np.int32)),
+        "probabilities": np.append(scores, np.full(n, expected)),
+    }
+    below = np.full(n, np.nextafter(scores.min(), -np.inf))
+    return (
+        np.append(scores, below),
+        np.append(predictions, np.zeros(n, np.int64)),
+        np.append(labels, np.arange(n) < n_matches),
+        further,
+    )
 
 
 def movies(_: Places) -> Listed:

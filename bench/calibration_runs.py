@@ -53,7 +53,7 @@ def measure_of(name: str, known: Known) -> measures.Measure:
     if name != "pr_curve":
         return measures.resolve(name)
     ranked = np.sort(known.scores)[::-1]
-    n = max(int(known.predictions.sum()), 2)  # type: ignore[union-attr]
+    n = max(int(known.predictions.sum()), 2)
     ranks = np.minimum([n // 2 - 1, n - 1, 2 * n - 1], len(ranked) - 1)
     return measures.PRCurve(thresholds=tuple(np.unique(ranked[ranks])))
 
@@ -66,7 +66,7 @@ def applicable(names: Sequence[str], known: Known) -> list[str]:
 
 def tail_of(known: Known) -> np.ndarray:
     """Which items are in the tail, (M,); none beyond two classes."""
-    if known.scores.ndim > 1 or known.predictions is None or known.predictions.all():
+    if known.scores.ndim > 1 or known.predictions.all():
         return np.zeros(len(known.labels), dtype=bool)
     negative = known.predictions == 0
     return negative & (known.scores <= np.quantile(known.scores[negative], TAIL))

@@ -7,7 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+
+import haystat as hs
+from haystat.engines import Unblocked
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -144,3 +148,25 @@ def test_a_run_prints_all_lines_and_does_not_run_finished_cells_again(
     bench["main"].main(arguments.split())
     assert len(file.read_text().splitlines()) == len(kept)
     assert capsys.readouterr().out == text
+
+
+def test_pairs_beyond_the_blocks_are_as_an_engine_would_see_them(bench, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.choice(60 * 50, 400, replace=False)
+    scores = rng.beta(1, 4, 400)
+    hard = (scores >= 0.5).astype(int)
+    frame = pd.DataFrame({"l": rows // 50, "r": rows % 50, "s": scores, "p": hard})
+    frame.to_parquet(tmp_path / "pairs.parquet")
+    tables = Unblocked(np.arange(60), np.arange(50))
+    names = {"id": ("l", "r"), "score": "s", "prediction": "p"}
+    opened = hs.open_pool(str(tmp_path / "pairs.parquet"), unblocked=tables, **names)
+    made = bench["pools"]._beyond(scores, hard, hard, 60 * 50 - 400, 7)
+    known = bench["pools"].Known("unblocked", "small", *made)
+    cells = []
+    for pool in (opened, hs.Pool(**known.arguments)):
+        found = pool.cells(hs.measures.resolve("f1").bind(pool.schema))
+        order = np.lexsort((found.example.predictions[:, 0], found.stratum))
+        cells.append([part[order] for part in (found.size, found.stratum, found.prior)])
+    for theirs, ours in zip(*cells, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert known.labels.sum() == hard.sum() + 7
