@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import haystat as hs
-from fresh_pools import SETTINGS, scored
+from calibration_generated import SETTINGS, classifiers, scored
 from haystat.evaluation import estimate_from
 from haystat.experiments.limit import best_variance
 from haystat.experiments.repeat import Experiment, advance, oracle, seeds
@@ -73,7 +73,8 @@ def known_pools(folder: Path) -> Iterator[Known]:
 def fresh() -> Iterator[Known]:
     """Generated pools on which some positive is predicted."""
     for classes in SETTINGS:
-        for name, scores, given, labels in scored(classes):
+        for name in classifiers():
+            scores, given, labels = scored(classes, name)
             if 2 * (given @ labels) / (given.sum() + labels.sum()) > WORTH:
                 kind = f"{labels.sum():,} in {len(labels):,}"
                 kind += f", {classes.flipped:.2%} flipped" if classes.flipped else ""

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import haystat as hs
-from fresh_pools import Classes, scored
+from calibration_generated import Classes, classifiers, scored
 from haystat import designs, measures
 from haystat.evaluation import estimate_from
 from haystat.experiments.files import read_pool
@@ -52,7 +52,8 @@ def pools(folder: Path) -> Iterator[tuple[str, hs.Pool, np.ndarray]]:
 def fresh() -> Iterator[tuple[str, hs.Pool, np.ndarray]]:
     """Generated classes, and classifiers that saw other items of them."""
     for classes in (Classes(60_000, 0.01, 1.5, 0.002), Classes(60_000, 0.1, 0.7, 0.002)):
-        for name, scores, predicted, label in scored(classes):
+        for name in classifiers():
+            scores, predicted, label = scored(classes, name)
             yield f"{name}, {classes.share:.0%} positive", hs.Pool(scores, predicted), label
 
 

@@ -17,6 +17,7 @@ HaystatError (ValueError)
 ├── NoSupport              the draws cannot speak about this measure
 ├── LogError               a saved log is damaged or belongs to another pool
 ├── EngineError            the database that holds the pool failed
+├── RemoteError            a server cannot be reached or failed; another try may go well
 └── FileError              a file cannot be read, or is not what it claims to be
     └── StudyError         a study file is no study, damaged, full, read-only or too new
 """
@@ -88,6 +89,10 @@ class LogError(HaystatError):
 
 class EngineError(HaystatError):
     """The database that holds the pool failed; nothing was written."""
+
+
+class RemoteError(HaystatError):
+    """A server cannot be reached or failed; another try may go well."""
 
 
 class FileError(HaystatError):

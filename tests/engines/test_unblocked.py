@@ -187,3 +187,31 @@ def test_what_cannot_be_unblocked(path):
         opened(path, unblocked=Unblocked(["l1", "l1"], ["r1"]))
     with pytest.raises(BadOption, match="missed"):
         opened(path, unblocked=Unblocked(["l1"], ["r1"], missed=0))
+
+
+def test_where_all_pairs_were_blocked_every_record_is_that_of_the_pool(tmp_path):
+    rows = {"left": [1, 1, 2], "right": [2, 3, 3], "score": [0.1, 0.7, 0.4]}
+    parquet.write_table(pa.table(rows), tmp_path / "pairs.parquet")
+    pairs = str(tmp_path / "pairs.parquet")
+    pool = opened(pairs, unblocked=Unblocked([1, 2, 3]), strata=2, show=["score"])
+    assert pool.size == 3
+    shown = pool.records(np.array([pool.index_of(item) for item in ("1|2", "1|3", "2|3")]))
+    assert shown["score"] == rows["score"]
+    assert (shown["left"], shown["right"]) == (rows["left"], rows["right"])
+
+
+def test_a_record_that_is_in_no_table_is_noticed(tmp_path):
+    rows = {"left": [1, 5], "right": [2, 4], "score": [0.1, 0.7]}
+    parquet.write_table(pa.table(rows), tmp_path / "pairs.parquet")
+    with pytest.raises(PoolError, match="left '5' of a blocked pair is not in its table"):
+        opened(str(tmp_path / "pairs.parquet"), unblocked=Unblocked([1, 2, 3, 4, 6, 7]))
+
+
+def test_a_sketch_without_its_source_gives_a_study_what_it_has(path, tmp_path):
+    opened(path, candidates=5).save(tmp_path / "pairs.sketch")
+    kept = hs.open_pool(tmp_path / "pairs.sketch")
+    with hs.Study.create(tmp_path / "s.haystat", kept, "recall", random_state=0) as made:
+        assert made.pool.size == N_LEFT * N_RIGHT
+        assert len(made.ask(3)) == 3
+        with pytest.raises(PoolError, match="source is not here"):
+            made.ask(2000)

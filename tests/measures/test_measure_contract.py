@@ -134,6 +134,18 @@ def test_shapes_follow_components_and_n_risk(case):
     assert len(set(measure.components)) == n_components
 
 
+def test_ratios_add_up_to_the_value(case):
+    pool, measure = case
+    risk = some_risk(pool, measure)
+    value, with_constant = measure.value(risk), np.append(risk, 1.0)
+    for component in range(len(measure.components)):
+        ratios = measure.ratios(component)
+        if ratios is not None and np.isfinite(value[component]):
+            assert ratios.shape[1:] == (2, measure.n_risk + 1)
+            above, below = np.transpose(ratios @ with_constant)
+            assert np.sum(above / below) == pytest.approx(value[component])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_jacobian_matches_finite_differences(case, seed):
     pool, measure = case

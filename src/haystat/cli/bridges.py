@@ -11,11 +11,12 @@ from typing import Any
 import typer
 
 from haystat import formats
-from haystat.cli import files
+from haystat.cli import files, poll
 from haystat.cli.ask import STUDY, WHO
+from haystat.cli.poll import Taking, counts
 from haystat.cli.show import JSON, console, estimate_line, print_json
 from haystat.errors import BadOption
-from haystat.formats import FORMATS, Format, make_tasks, read_replies, take_replies
+from haystat.formats import FORMATS, Format, make_tasks, read_replies
 from haystat.study import Question, Study
 
 Tool = Enum("Tool", {name: name for name in FORMATS}, type=str)  # type: ignore[misc]
@@ -74,8 +75,19 @@ def export(
 
 def import_answers(
     study: Path = STUDY,
-    given: list[Path] = typer.Argument(metavar="FILES...", help="Files with answers."),
+    given: list[Path] | None = typer.Argument(
+        None, metavar="[FILES]...", help="Files with answers; none with --url."
+    ),
     source: Tool | None = typer.Option(None, "--from", help="The tool; by default plain tables."),
+    url: str | None = typer.Option(None, help="Ask the tool itself: http://localhost:8080."),
+    project: int | None = typer.Option(None, help="Number of the project there."),
+    token: str = typer.Option(
+        "", envvar="HAYSTAT_LABEL_STUDIO_TOKEN", help="Token of somebody who may see the project."
+    ),
+    watch: bool = typer.Option(
+        False, "--watch", help="Go on asking every 30 seconds, or --watch SECONDS, until Ctrl-C."
+    ),
+    timeout: float = typer.Option(60.0, help="Seconds that the tool may take to answer."),
     annotator: str | None = WHO,
     disagreement: Disagreement = typer.Option(
         "refuse", help="What to do with an item about which annotators disagree."
@@ -87,32 +99,42 @@ def import_answers(
 
     Plain tables have the columns item, label and, if there are, annotator and skipped. Only items
     that were asked about can be taken, because the label of another could not be weighted.
+    With --url answers come from a running Label Studio, which needs no webhook for it.
 
     Example: haystat import cats.haystat export.json --from label-studio
     """
-    if source is None:
-        files.import_answers(study, given, annotator, correct, as_json)
+    paths = given or []
+    options = Taking(annotator, disagreement.value, correct)
+    if url is not None:
+        form = formats.resolve("label-studio" if source is None else source.value)
+        every = poll.interval(paths, watch)
+        server = poll.checked_server(url, project, token, timeout)
+        poll.run(study, form, server, options, every, as_json)
         return
-    form = formats.resolve(source.value)
+    if watch or project is not None:
+        raise BadOption("--watch and --project need the address of the tool: --url")
+    if not paths:
+        raise BadOption("name the files with answers, or the tool's address: --url")
+    if source is None:
+        files.import_answers(study, paths, annotator, correct, as_json)
+    else:
+        _import_exports(study, formats.resolve(source.value), paths, options, as_json)
+
+
+def _import_exports(
+    study: Path, form: Format, paths: list[Path], options: Taking, as_json: bool
+) -> None:
     with Study.open(study) as opened:
-        replies = [
-            reply for path in given for reply in read_replies(form, path, opened.pool.classes)
-        ]
-        taken = take_replies(
-            opened,
-            replies,
-            annotator=annotator,
-            disagreement=disagreement.value,
-            correct=correct,
-            source=f"{form.tool}: {', '.join(path.name for path in given)}",
-        )
+        classes = opened.pool.classes
+        replies = [reply for path in paths for reply in read_replies(form, path, classes)]
+        names = ", ".join(path.name for path in paths)
+        taken = options.take(opened, replies, f"{form.tool}: {names}")
         n_labels, estimate = opened.n_labels, opened.estimate()
     if as_json:
         print_json({**asdict(taken), "total": n_labels})
         return
-    parts = [f"{count} {name}" for name, count in asdict(taken).items() if count]
     out = console()
-    out.print(", ".join(parts) or "nothing taken")
+    out.print(counts(taken) or "nothing taken")
     out.print(estimate_line(estimate), markup=False)
 
 

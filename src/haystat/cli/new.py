@@ -17,6 +17,14 @@ from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.study import PoolFile, Study
 
+UNBLOCKED = typer.Option(
+    [],
+    help="Table whose pairs were blocked, twice for a left and a right one: the pairs that are "
+    "not in the pool count too.",
+)
+KEY = typer.Option(
+    None, help="Column with the id in these tables; by default that of --id without _l and _r."
+)
 LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 
 
@@ -49,6 +57,8 @@ def new(
         None, help="Reads what does not fit into memory: duckdb, spark, spark://host:7077."
     ),
     table: str | None = typer.Option(None, help="Table of a DuckDB file."),
+    unblocked: list[str] = UNBLOCKED,
+    key: str | None = KEY,
     as_json: bool = JSON,
 ) -> None:
     """Make a study: one file that holds the evaluation of a pool from the first question on.
@@ -60,7 +70,7 @@ def new(
     if design is not None:
         designs.resolve(design, **options)
     number = seed_from(seed)
-    reader = engine or own_engine(pool)
+    reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
     given = {"strata": strata, "threshold": threshold, "classes": values(classes), "seed": number}
     source = PoolFile(
         str(pool),
@@ -72,6 +82,8 @@ def new(
         given,
         reader,
         table,
+        tuple(unblocked),
+        key_column(key, id),
     )
     with busy(f"reading {pool}"):
         made = Study.create(
@@ -112,6 +124,17 @@ def id_columns(text: str | None) -> str | tuple[str, str] | None:
     """The column of the id, or the two of a pair, as hs.open_pool takes them."""
     names = split(text or "")
     return (names[0], names[1]) if len(names) == 2 else text
+
+
+def key_column(key: str | None, id: str | None) -> str:
+    """What tables call the id of a record: as given, or as the two ids of a pair have it.
+
+    >>> key_column(None, "unique_id_l,unique_id_r"), key_column(None, "left,right")
+    ('unique_id', 'id')
+    """
+    names = split(id or "")
+    stems = {name.removesuffix(end) for name, end in zip(names, ("_l", "_r"), strict=False)}
+    return key or (stems.pop() if len(names) == 2 and len(stems) == 1 else "id")
 
 
 def of_all_systems(measure: Measure, pool: AnyPool) -> Measure:

@@ -33,7 +33,9 @@ def serve(
     """Answer questions in the browser, alone or in a team, and see the estimate tighten.
 
     The page is for this machine alone unless --host says otherwise; then it needs a token or a
-    password. Files outside the study's folder are out of reach.
+    password. Files outside the study's folder are out of reach. Webhooks of Label Studio go to
+    /api/label-studio; it bans private addresses unless it runs with SSRF_PROTECTION_ENABLED=false,
+    and haystat import --url … --watch needs no webhook.
 
     Example: haystat serve cats.haystat --host 0.0.0.0 --token auto
     """

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import typer
 
-from haystat.cli.new import id_columns, split, values
+from haystat.cli.new import KEY, UNBLOCKED, id_columns, key_column, split, values
 from haystat.cli.show import JSON, busy, console, print_json
 from haystat.engines.open import SKETCH, open_pool
 from haystat.errors import BadOption
+from haystat.study.source import unblocked_tables
 
 ENGINE = typer.Option(
     None, help="For files too big for memory: duckdb, spark, or a master such as spark://host:7077."
@@ -32,6 +33,8 @@ def sketch(
     strata: int = typer.Option(256, help="Strata to cut the scores into."),
     candidates: int = typer.Option(1024, help="Items of each cell to keep."),
     seed: int = typer.Option(0, help="Seed of the order of items."),
+    unblocked: list[str] = UNBLOCKED,
+    key: str | None = KEY,
     as_json: bool = JSON,
 ) -> None:
     """Sketch a pool where it lies; the file goes to the laptop on which the study is made.
@@ -50,6 +53,7 @@ def sketch(
             show=split(",".join(show)),
             table=table,
             engine=engine,
+            unblocked=unblocked_tables(unblocked, key_column(key, id)),
             threshold=threshold,
             classes=values(classes),
             strata=strata,

@@ -90,6 +90,11 @@ class CrossPool(EnginePool):
     cross: Cross
     bins: Bins
 
+    @property
+    def has_more(self) -> bool:
+        """Pairs are scored again."""
+        return True
+
     def _sketched(self, layout: Layout) -> Sketch:
         raise BadOption(
             "the thresholds of a curve are not known while pairs are streamed; store the scores "

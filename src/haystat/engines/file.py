@@ -32,12 +32,16 @@ SHOWN = "show."  # before the names of columns to show
 
 def write_pool(pool: EnginePool, path: Path) -> None:
     """Write the sketch of a pool, with the columns to show of its candidates."""
-    items = pool.held.sketch.items
+    held = pool.held
+    items = held.sketch.items
     columns = {ATOM: pa.array(items.atom), U: pa.array(items.u), ID: _arrow(items.id)}
     columns |= {score_name(i): pa.array(s) for i, s in enumerate(items.scores.T)}
-    shown = pool.lookup.records(items.id)
+    numbers = [held.run(atom)[0] for atom in range(len(held.sketch.atoms))]
+    shown = pool.records(np.concatenate(numbers))
     columns |= {SHOWN + name: pa.array(list(values)) for name, values in shown.items()}
-    table = pa.table(columns).replace_schema_metadata({HEADER: json.dumps(_header(pool))})
+    table = pa.table(columns).replace_schema_metadata(
+        {HEADER: json.dumps(_header(pool, list(shown)))}
+    )
     draft = path.with_name(path.name + ".part")
     try:
         parquet.write_table(table, draft, compression="zstd")
@@ -65,7 +69,7 @@ def read_parts(path: Path) -> dict[str, Any]:
         ) from None
 
 
-def _header(pool: EnginePool) -> dict[str, Any]:
+def _header(pool: EnginePool, show: list[str]) -> dict[str, Any]:
     sketch, layout = pool.held.sketch, pool.layout
     source = pool.source
     return {
@@ -82,7 +86,7 @@ def _header(pool: EnginePool) -> dict[str, Any]:
         },
         "summary": asdict(replace(pool.summary, score_range=_text(pool.summary.score_range))),  # type: ignore[arg-type]
         "columns": asdict(layout.columns),
-        "show": list(pool.lookup.names),
+        "show": show,
         "thresholds": layout.thresholds,
         "probabilities": layout.probabilities,
         "ladders": [[column, _grid(grid)] for column, grid in layout.ladders],

@@ -35,6 +35,7 @@ class Held:
     sketch: Sketch
     tag: int
     fetch: Fetch
+    has_more: bool = True  # whether items that are not here can be fetched
 
     def __post_init__(self) -> None:
         self._start = self.sketch.start()
@@ -132,13 +133,12 @@ class MergedOrder:
         item, u = self._run(cell, n)
         return item[:n], as_shares(u[:n])
 
-    def prepare(self, n: Sequence[int]) -> None:
+    def prepare(self, n: Sequence[int]) -> Sequence[int]:
         """Fetch the first n (K,) items of all cells that lack some, in one pass."""
-        short = [
-            cell
-            for cell, wanted in enumerate(n)
-            if len((self._runs.get(cell) or self._merge(cell))[0]) < min(wanted, self._size[cell])
-        ]
+        here = [len((self._runs.get(cell) or self._merge(cell))[0]) for cell in range(len(n))]
+        if not self._held.has_more:
+            return [min(pair) for pair in zip(n, here, strict=True)]
+        short = [c for c, wanted in enumerate(n) if here[c] < min(wanted, self._size[c])]
         limits = self._held.sketch.atoms.limit.copy()
         for cell in short:
             limit = thresholds(self._size[cell : cell + 1], int(n[cell]))[0]
@@ -147,6 +147,7 @@ class MergedOrder:
             self._held.raise_to(limits, np.zeros_like(limits))
             for cell in short:
                 self._merge(cell)
+        return n
 
     def _run(self, cell: int, n: int) -> tuple[IntArray, NDArray[np.int64]]:
         run = self._runs.get(cell) or self._merge(cell)

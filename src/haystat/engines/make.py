@@ -17,7 +17,7 @@ from haystat.engines.quantiles import values_of_ranks
 from haystat.engines.records import make_lookup
 from haystat.engines.source import Source, find_source
 from haystat.engines.tables import Side, Unblocked
-from haystat.engines.unblocked import UnblockedPool, check_unblocked, make_space
+from haystat.engines.unblocked import UnblockedPool, check_members, check_unblocked, make_space
 from haystat.errors import BadOption, HaystatError
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool import checks
@@ -116,12 +116,13 @@ def make_pool(
         check_duplicates(rows, columns, summary.size)
         advance(1)
         layout, cut = _layout(rows, summary, columns, options)
-        lookup = make_lookup(rows, columns, sides)
+        lookup = make_lookup(rows, columns, sides, unblocked)
         parts = rows, summary, layout, cut, options.settings, lookup
         if unblocked is None:
             pool = EnginePool(*parts)
         else:
             space = make_space(unblocked, rows)
+            check_members(space, rows, columns)
             pool = UnblockedPool(*parts, space=space, missed=unblocked.missed)
         advance(1)
     return pool

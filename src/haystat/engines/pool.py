@@ -111,6 +111,11 @@ class EnginePool:
         return f"EnginePool({self.size} items in {where}, systems {list(self.systems)})"
 
     @property
+    def has_more(self) -> bool:
+        """Whether items that are not candidates can be fetched."""
+        return self.source is not None
+
+    @property
     def held(self) -> Held:
         """The sketch without thresholds of a curve."""
         return self._all[()]
@@ -291,7 +296,7 @@ class EnginePool:
 
         # The tag must be the same in every process, so that a saved log can be folded again.
         tag = 0 if not bins else zlib.crc32(repr(bins).encode()) % 255 + 1
-        held = Held(layout, sketch, tag, fetch)
+        held = Held(layout, sketch, tag, fetch, self.has_more)
         self._by_tag[tag] = held
         return held
 

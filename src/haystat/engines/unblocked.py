@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from haystat.engines.columns import PAIR_SIGN, Columns
-from haystat.engines.held import atoms_of
 from haystat.engines.passes import PLACE, Found, Groups, Layout, id_array
 from haystat.engines.pool import EnginePool
 from haystat.engines.records import blocked_among
@@ -83,6 +83,22 @@ def make_space(given: Unblocked, source: Source) -> PairSpace:
     return PairSpace(left, None if given.right is None else _ids(given.right, given.key, backend))
 
 
+def check_members(space: PairSpace, source: Source, columns: Columns) -> None:
+    """Raise unless both records of every blocked pair are in the tables."""
+    right = space.left if space.right is None else space.right
+    for name, ids in zip(columns.id, (space.left, right), strict=True):
+        known = pa.table({"hs_known": pa.array([str(id) for id in ids], type=pa.string())})
+        with source.reading():
+            given = source.table.select(hs_given=source.table[name].cast("string")).distinct()
+            beside = given.anti_join(ibis.memtable(known), [("hs_given", "hs_known")])
+            found = beside.limit(1).to_pyarrow()["hs_given"].to_pylist()
+        if found:
+            raise PoolError(
+                f"{name} {found[0]!r} of a blocked pair is not in its table; are the tables "
+                "whole, and in the order of the ids: left, right?"
+            )
+
+
 def _ids(given: Any, key: str, backend: Any) -> NDArray[Any]:
     if isinstance(given, list | tuple | np.ndarray):
         ids = np.asarray(given)
@@ -114,10 +130,9 @@ class UnblockedPool(EnginePool):
         """The columns to show: of unblocked pairs only those of the side tables are known."""
         held = self._of(index)
         ids = held.sketch.items.id[held.rows(index)]
-        outside = atoms_of(index) == len(held.sketch.atoms) - 1
-        pairs = [self._ids_of.get(str(item), (None, None)) for item in ids]
+        outside = np.array([item in self._ids_of for item in ids], dtype=bool)
         inside = self.lookup.records(ids[~outside])
-        beyond = self.lookup.of_pairs([p for p, o in zip(pairs, outside, strict=True) if o])
+        beyond = self.lookup.of_pairs([self._ids_of[item] for item in ids[outside]])
         result = {}
         for name in self.lookup.names:
             values = np.empty(len(ids), dtype=object)

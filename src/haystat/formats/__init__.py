@@ -4,8 +4,9 @@ from haystat.errors import UnknownName
 from haystat.formats.argilla import ARGILLA
 from haystat.formats.base import Format, PoolTable, Reply, Tasks, make_tasks
 from haystat.formats.label_studio import LABEL_STUDIO
+from haystat.formats.label_studio_api import Server
 from haystat.formats.prodigy import PRODIGY
-from haystat.formats.replies import DISAGREEMENT, read_replies, take_replies
+from haystat.formats.replies import DISAGREEMENT, fetch_replies, read_replies, take_replies
 from haystat.formats.splink import SPLINK
 from haystat.formats.trec import TREC
 
@@ -28,7 +29,9 @@ __all__ = [
     "Format",
     "PoolTable",
     "Reply",
+    "Server",
     "Tasks",
+    "fetch_replies",
     "make_tasks",
     "read_replies",
     "resolve",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from haystat.errors import BadOption, FileError
 from haystat.files import read_columns
+from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
 from haystat.study.answers import write_rows
 from haystat.study.questions import Question
@@ -73,7 +74,8 @@ class Tasks:
 class Reply:
     """What somebody said about an item: a label, or None for "cannot tell" with a reason.
 
-    pool is the fingerprint that the task carried, where it did; seconds is the time it took.
+    pool is the fingerprint that the task carried, where it did; seconds is the time it took; also
+    is what the item is called in a study that does not know it under its first name.
     """
 
     item: Any
@@ -83,6 +85,7 @@ class Reply:
     time: str = ""
     seconds: float | None = None
     pool: str | None = None
+    also: Any = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class Format:
 
     tasks: the open questions as the text of a file. config: what else the tool needs to show
     them. answers: writes what the study knows. replies: reads a file of answers; classes of the
-    study are given. pool: reads scored items.
+    study are given. fetch: the answers that a server has now. pool: reads scored items.
     """
 
     name: str
@@ -124,6 +127,7 @@ class Format:
     config: Callable[[Tasks], str] | None = None
     answers: Callable[[Study, Path], int] | None = None
     replies: Callable[[Path, tuple[Any, ...]], list[Reply]] | None = None
+    fetch: Callable[[Server], list[Reply]] | None = None
     pool: Callable[[Path], PoolTable] | None = None
 
 

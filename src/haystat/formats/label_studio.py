@@ -20,6 +20,7 @@ from haystat.formats.base import (
     read_objects,
     shown_text,
 )
+from haystat.formats.label_studio_api import Server, project_tasks
 from haystat.study.questions import Question
 
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
@@ -52,6 +53,12 @@ def config(given: Tasks) -> str:
 def replies(path: Path, classes: tuple[Any, ...]) -> list[Reply]:
     """Answers of a JSON export; a cancelled annotation means that somebody could not tell."""
     return [reply for task in read_objects(path) for reply in task_replies(str(path), task)]
+
+
+def fetch(server: Server) -> list[Reply]:
+    """The answers that a project holds now."""
+    found = project_tasks(server)
+    return [reply for task in found for reply in task_replies(server.address, task)]
 
 
 def task_replies(source: str, task: dict[str, Any]) -> Iterator[Reply]:
@@ -149,4 +156,11 @@ def _who(completed_by: Any) -> str | None:
     return None if completed_by is None else f"label-studio-{completed_by}"
 
 
-LABEL_STUDIO = Format("label-studio", "Label Studio", tasks=tasks, config=config, replies=replies)
+LABEL_STUDIO = Format(
+    "label-studio",
+    "Label Studio",
+    tasks=tasks,
+    config=config,
+    replies=replies,
+    fetch=fetch,
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from haystat.errors import (
     HaystatError,
 )
 from haystat.formats.base import Format, Reply
+from haystat.formats.label_studio_api import Server
 from haystat.study.answers import Row, Taken, take_rows
 from haystat.study.study import Study
 
@@ -52,15 +54,28 @@ def read_replies(form: Format, path: Path, classes: tuple[Any, ...]) -> list[Rep
     """What a tool's file says; anything that is not such a file is one clear error."""
     if form.replies is None:
         raise BadOption(f"there is nothing to read from {form.tool}")
+    read = form.replies
+    return _checked(lambda: read(path, classes), form, str(path))
+
+
+def fetch_replies(form: Format, server: Server) -> list[Reply]:
+    """What a tool's server says now; raises RemoteError where another try may go well."""
+    if form.fetch is None:
+        raise BadOption(f"{form.tool} is not asked over the network; give the file it exports")
+    fetch = form.fetch
+    return _checked(lambda: fetch(server), form, server.address)
+
+
+def _checked(read: Callable[[], list[Reply]], form: Format, where: str) -> list[Reply]:
     try:
-        replies = form.replies(path, classes)
+        replies = read()
         for reply in replies:
             hash((reply.item, reply.label, reply.annotator))
         return replies
     except (HaystatError, OSError):
         raise
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        raise FileError(f"{path} is not what {form.tool} exports ({error!r})") from None
+        raise FileError(f"{where} is not what {form.tool} exports ({error!r})") from None
 
 
 def take_replies(
@@ -80,14 +95,27 @@ def take_replies(
     """
     if disagreement not in DISAGREEMENT:
         raise BadOption(f"disagreement is {disagreement!r}; it can be {list(DISAGREEMENT)}")
-    given = list(replies)
+    given = _known(study, replies)
     _check_pool(study, given)
     votes = newest(given)
     settled = [_settle(item, of_item, disagreement) for item, of_item in votes.items()]
+    known = {answer.item: answer.label for answer in study.answers}
     taken = take_rows(study, [_row(reply) for reply in settled], annotator, correct=correct)
     if taken.labels or taken.skips or taken.corrections:
-        _note(study, votes, annotator, source)
+        # Only what is new: a note about all answers at every look would grow with its square.
+        new = {r.item for r in settled if r.item not in known or known[r.item] != r.label}
+        _note(study, {item: votes[item] for item in new}, annotator, source)
     return taken
+
+
+def _known(study: Study, replies: Iterable[Reply]) -> list[Reply]:
+    """The replies, about items as this study calls them."""
+    with study.reading() as fold:
+        asked = fold.index_of
+        return [
+            replace(r, item=r.also) if r.item not in asked and r.also in asked else r
+            for r in replies
+        ]
 
 
 def newest(replies: Iterable[Reply]) -> dict[Any, list[Reply]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from haystat.study.study import Study
 
 IDS = ("unique_id_l", "unique_id_r")
 SOURCES = ("source_dataset_l", "source_dataset_r")
+PARTS = (SOURCES[0], IDS[0], SOURCES[1], IDS[1])
+WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 SCORE = "clerical_match_score"
 #: pairs of the pool that a label stands for, as the draws weigh it
 WEIGHT = "haystat_weight"
@@ -71,14 +74,15 @@ def label_rows(study: Study) -> list[dict[str, Any]]:
     rows = answer_rows(study)
     n_draws = sum(row["draws"] for row in rows)
     size = study.pool.size
+    labelled = [row for row in rows if row["label"] is not None]
+    pairs = labelled_pairs(study, [row["item"] for row in labelled])
     return [
         {
-            **_ids_of(study, row["item"]),
+            **pair,
             SCORE: float(row["label"] == study.pool.classes[1]),
             WEIGHT: row["weight"] / n_draws * size if n_draws else 0.0,
         }
-        for row in rows
-        if row["label"] is not None
+        for row, pair in zip(labelled, pairs, strict=True)
     ]
 
 
@@ -100,22 +104,51 @@ def read_labels(path: Path, classes: tuple[Any, ...]) -> list[Reply]:
     score = np.asarray(table[SCORE], dtype=np.float64)
     if np.any((score < 0) | (score > 1)):
         raise FileError(f"{path}: {SCORE} must lie between 0 and 1")
-    pairs = zip(_pair_ids(table).tolist(), score.tolist(), strict=True)
-    return [Reply(item, classes[int(s >= 0.5)]) for item, s in pairs if s == s]
+    # A study of pairs with two ids calls them by these alone.
+    short = _pair_ids({name: table[name] for name in table if name not in SOURCES})
+    pairs = zip(_pair_ids(table).tolist(), short.tolist(), score.tolist(), strict=True)
+    return [Reply(item, classes[int(s >= 0.5)], also=also) for item, also, s in pairs if s == s]
 
 
-def _ids_of(study: Study, item: Any) -> dict[str, Any]:
-    """The ids of both records of a pair, of the type they had where the study shows them."""
-    record = study.record_of(item)
+def labelled_pairs(study: Study, items: Sequence[Any]) -> list[dict[str, Any]]:
+    """The ids of both records of each pair, and the names of their tables where they are told.
+
+    Ids are of the type they have where the study shows them, as it always does where unblocked
+    pairs are in the pool. Else they are texts, or whole numbers if all of them look like some.
+    """
+    records = [study.record_of(item) for item in items]
+    pairs = [_pair(record, item) for record, item in zip(records, items, strict=True)]
+    shown = any(name in record for record in records for name in IDS)
+    if not shown and all(WHOLE.fullmatch(pair[name]) for pair in pairs for name in IDS):
+        pairs = [pair | {name: int(pair[name]) for name in IDS} for pair in pairs]
+    told = {name: {pair[name] for pair in pairs if name in pair} for name in SOURCES}
+    if not all(told.values()):
+        return [{name: pair[name] for name in IDS} for pair in pairs]
+    for item, pair in zip(items, pairs, strict=True):
+        for name in SOURCES:
+            if name not in pair and len(told[name]) > 1:
+                raise BadOption(
+                    f"the {name} of item {item!r} is not known, and Splink needs it; pairs that "
+                    "were not blocked are of one table, or of a left and a right one"
+                )
+    only = {name: next(iter(values)) for name, values in told.items()}
+    return [{name: (only | pair)[name] for name in PARTS} for pair in pairs]
+
+
+def _pair(record: Mapping[str, Any], item: Any) -> dict[str, Any]:
+    """What is known of the two records: what the study shows, and the parts of the item's id."""
+    shown = {name: record[name] for name in PARTS if record.get(name) is not None}
     parts = pair_parts(str(item))
-    names: Sequence[str] = IDS if len(parts) == 2 else (SOURCES[0], IDS[0], SOURCES[1], IDS[1])
+    own = dict(zip(IDS if len(parts) == 2 else PARTS, parts, strict=False))
+    has_ids = set(IDS) <= shown.keys()
+    if has_ids and (len(parts) != 4 or any(str(shown[name]) != own[name] for name in IDS)):
+        return shown
     if len(parts) not in (2, 4):
         raise BadOption(
             f"item {item!r} is not a pair; a study for Splink is made of a pool from haystat pool "
-            "--from splink"
+            "--from splink, or of pairs with two ids"
         )
-    texts = dict(zip(names, parts, strict=True))
-    return {name: record.get(name, text) for name, text in texts.items()}
+    return own | shown
 
 
 def _pair_ids(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -123,7 +156,7 @@ def _pair_ids(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         if name not in table:
             raise UnknownName(f"no column {name!r}; the table has {', '.join(table)}")
     has_sources = all(name in table for name in SOURCES)
-    names = (SOURCES[0], IDS[0], SOURCES[1], IDS[1]) if has_sources else IDS
+    names = PARTS if has_sources else IDS
     columns = [np.asarray(table[name]).tolist() for name in names]
     return np.array([pair_id(parts) for parts in zip(*columns, strict=True)])
 

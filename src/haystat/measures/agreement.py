@@ -48,6 +48,10 @@ class Accuracy(SystemMeasure):
         """Accuracy is always defined."""
         return None
 
+    def ratios(self, component: int) -> FloatArray | None:
+        """One minus the mistakes, over one, (1, 2, 2)."""
+        return np.array([[[-1.0, 1.0], [0.0, 1.0]]])
+
 
 @dataclass(frozen=True, kw_only=True)
 class BalancedAccuracy(OneVsRest):

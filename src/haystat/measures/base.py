@@ -112,6 +112,14 @@ class Measure(ABC):
         """Number of classes of the pool, as far as the measure knows; 0 if it does not."""
         return 0
 
+    def ratios(self, component: int) -> FloatArray | None:
+        """The component as a sum of ratios of linear functions of the risk, (terms, 2, d + 1).
+
+        Numerator and denominator of each term, the last entry of both a constant. None if the
+        component is no such sum.
+        """
+        return None
+
     def undefined(self, risk: FloatArray) -> str | None:
         """Why the value is undefined at this risk, in words; None where it is defined."""
         if np.all(np.isfinite(self.value(risk))):

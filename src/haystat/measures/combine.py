@@ -89,6 +89,22 @@ class Joint(Measure, ABC):
         reasons = [part.undefined(piece) for part, piece in pieces]
         return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or None
 
+    def ratios(self, component: int) -> FloatArray | None:
+        """Those of the part that the component belongs to."""
+        column = 0
+        for part in self.parts:
+            if component < len(part.components):
+                inner = part.ratios(component)
+                if inner is None:
+                    return None
+                ratios = np.zeros((len(inner), 2, self.n_risk + 1))
+                ratios[:, :, column : column + part.n_risk] = inner[:, :, :-1]
+                ratios[:, :, -1] = inner[:, :, -1]
+                return ratios
+            component -= len(part.components)
+            column += part.n_risk
+        raise IndexError(component)
+
     def _split(self, risk: FloatArray) -> list[FloatArray]:
         """The risk of each part."""
         ends = np.cumsum([part.n_risk for part in self.parts])[:-1]
@@ -213,6 +229,17 @@ class Combination(Measure, ABC):
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
         """Jacobian times loss: what an item adds to each component, (n, m)."""
         return self.mixed(self.joint.influence(outputs, label, risk))
+
+    def ratios(self, component: int) -> FloatArray | None:
+        """Those of the joint measure's components, each times its coefficient."""
+        coefficients = self.mixed(np.eye(len(self.joint.components)))[:, component]
+        terms = []
+        for index in np.flatnonzero(coefficients):
+            inner = self.joint.ratios(int(index))
+            if inner is None:
+                return None
+            terms.append(inner * np.array([coefficients[index], 1.0])[:, None])
+        return np.concatenate(terms)
 
     def undefined(self, risk: FloatArray) -> str | None:
         """Why some of the value is undefined at this risk, in words; None where all is defined."""

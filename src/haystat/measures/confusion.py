@@ -53,6 +53,10 @@ class Ratio(OneVsRest, ABC):
             return np.zeros((1, 2))
         return np.array([[1 / risk[1], -risk[0] / risk[1] ** 2]])
 
+    def ratios(self, component: int) -> FloatArray | None:
+        """The first risk over the second, (1, 2, 3)."""
+        return np.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+
     def undefined(self, risk: FloatArray) -> str | None:
         """Why the value is undefined at this risk, in words; None where it is defined."""
         if risk[1] != 0:

@@ -163,6 +163,15 @@ class PRCurve(OverThresholds):
             reasons.append("recall is undefined: no positive has been drawn")
         return "; ".join(reasons) or None
 
+    def ratios(self, component: int) -> FloatArray | None:
+        """True positives over predicted positives, or over positives, (1, 2, d + 1)."""
+        n_thresholds = len(self.grid)
+        of_recall, at = divmod(component, n_thresholds)
+        ratios = np.zeros((1, 2, self.n_risk + 1))
+        ratios[0, 0, n_thresholds + at] = 1
+        ratios[0, 1, 2 * n_thresholds if of_recall else at] = 1
+        return ratios
+
     def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
         kinds = ("precision", "recall")
         return tuple(f"{kind}@{threshold:.6g}" for kind in kinds for threshold in thresholds)

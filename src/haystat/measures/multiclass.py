@@ -135,6 +135,11 @@ class Micro(Measure):
         """Derivative of `value`, (d,) -> (1, d); zero where it is undefined."""
         return np.array([[-1.0]]) if self.labels is None else self._inner.jacobian(risk)
 
+    def ratios(self, component: int) -> FloatArray | None:
+        """That of the accuracy, or of the measure with the counts added up."""
+        accuracy = np.array([[[-1.0, 1.0], [0.0, 1.0]]])
+        return accuracy if self.labels is None else self._inner.ratios(component)
+
     def facts(self) -> tuple[Fact, ...] | None:
         """The predicted class."""
         return self._inner.facts()

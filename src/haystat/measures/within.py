@@ -119,6 +119,13 @@ class Within(Measure):
         """How much the variance of each component counts in the total variance, (m,)."""
         return self._inner.component_weights()
 
+    def ratios(self, component: int) -> FloatArray | None:
+        """Those of the measure inside; its constant is the share of the group."""
+        inner = self._inner.ratios(component)
+        if inner is None or self._inner.scale_free:
+            return inner
+        return np.pad(inner, ((0, 0), (0, 0), (0, 1)))
+
     def undefined(self, risk: FloatArray) -> str | None:
         """Why the value is undefined at this risk, in words; None where it is defined."""
         if not self._inner.scale_free and risk[-1] == 0:

@@ -21,8 +21,11 @@ class Order(Protocol):
     def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
         """The n items of `cell` with the smallest u, fewer if it has fewer; u in [0, 1)."""
 
-    def prepare(self, n: Sequence[int]) -> None:
-        """Make ready the first n (K,) items of each cell: one pass instead of one a cell."""
+    def prepare(self, n: Sequence[int]) -> Sequence[int]:
+        """Make ready the first n (K,) items of each cell, in one pass instead of one a cell.
+
+        Returns how many there are, which is fewer where a sketch has lost its source.
+        """
 
 
 class AnyPool(Protocol):

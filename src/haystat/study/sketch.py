@@ -101,8 +101,7 @@ def write_sketch(
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
     wanted = allotment(cells.size, share, total).tolist()
-    order.prepare(wanted)
-    runs = [order.first(cell, n) for cell, n in enumerate(wanted)]
+    runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
 
@@ -259,8 +258,9 @@ class Items:
         index = np.array(run[:n], dtype=np.int64)
         return index, self._shares(index)
 
-    def prepare(self, n: Sequence[int]) -> None:
+    def prepare(self, n: Sequence[int]) -> Sequence[int]:
         """What there is has been written already."""
+        return [len(self.first(cell, wanted)[0]) for cell, wanted in enumerate(n)]
 
     def _shares(self, index: IntArray) -> FloatArray:
         u = unit_numbers([self.ids[self.row_of[i]] for i in index.tolist()], self._seed)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.engines.open import SKETCH, open_pool
+from haystat.engines.tables import Unblocked
 from haystat.errors import BadOption
 from haystat.files import read_columns, read_rows
 from haystat.measures.outputs import IntArray
@@ -27,6 +28,8 @@ class PoolFile:
     score, prediction: one column for each system. columns: facts about sub-populations. show:
     what the person who labels gets to see. options: those of hs.Pool. engine: reads a file, a
     pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
+    unblocked: the file of the records whose pairs were blocked, or the two files of the left and
+    right ones; `key` is their column with the id.
     """
 
     path: str
@@ -38,6 +41,8 @@ class PoolFile:
     options: Mapping[str, Any] = field(default_factory=dict)
     engine: str | None = None
     table: str | None = None
+    unblocked: tuple[str, ...] = ()
+    key: str = "id"
 
     def __post_init__(self) -> None:
         if not self.score and not self.is_sketch:
@@ -49,6 +54,13 @@ class PoolFile:
             )
         if isinstance(self.id, tuple) and self.engine is None:
             raise BadOption("the two ids of a pair are read by an engine: --engine duckdb")
+        if self.unblocked and self.is_sketch:
+            raise BadOption(
+                "a sketch holds the pairs that were not blocked already; give unblocked tables to "
+                "haystat sketch"
+            )
+        if self.unblocked and self.engine is None:
+            raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
 
     @property
     def is_sketch(self) -> bool:
@@ -70,6 +82,7 @@ class PoolFile:
                 show=self.show,
                 table=self.table,
                 engine=self.engine,
+                unblocked=unblocked_tables(self.unblocked, self.key),
                 **self.options,
             )
             return opened, opened.records
@@ -96,7 +109,8 @@ class PoolFile:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON."""
-        return asdict(replace(self, path=str(Path(self.path).absolute())))
+        tables = tuple(str(Path(table).absolute()) for table in self.unblocked)
+        return asdict(replace(self, path=str(Path(self.path).absolute()), unblocked=tables))
 
     @classmethod
     def recorded(cls, given: Mapping[str, Any] | None, study: Path) -> PoolFile | None:
@@ -106,10 +120,28 @@ class PoolFile:
         fields: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in given.items()
         }
-        path = Path(fields["path"])
-        beside = study.absolute().parent / path.name
-        moved = beside.exists() and not path.exists()
-        return cls(**{**fields, "path": str(beside if moved else path)})
+        fields["path"] = _found(fields["path"], study)
+        fields["unblocked"] = tuple(_found(path, study) for path in fields.get("unblocked", ()))
+        return cls(**fields)
+
+
+def unblocked_tables(paths: Sequence[str], key: str) -> Unblocked | None:
+    """The table or the two tables whose pairs were blocked, as hs.open_pool takes them."""
+    if not paths:
+        return None
+    if len(paths) > 2:
+        raise BadOption(
+            f"{len(paths)} unblocked tables {list(paths)}; give the table whose pairs were "
+            "blocked, or the left and the right one"
+        )
+    return Unblocked(paths[0], paths[1] if len(paths) == 2 else None, key)
+
+
+def _found(given: str, study: Path) -> str:
+    """A file that has moved is looked for beside the study."""
+    path = Path(given)
+    beside = study.absolute().parent / path.name
+    return str(beside if beside.exists() and not path.exists() else path)
 
 
 def records_of(pool: AnyPool, show: Mapping[str, Any] | None) -> Records:

@@ -28,6 +28,10 @@ SEAT: Node = {
     "maxLength": 80,
     "description": "Who holds the questions, if not the annotator: a tab of a browser, say.",
 }
+BANNED = (
+    "Label Studio bans webhooks to loopback and private addresses unless it runs with "
+    "SSRF_PROTECTION_ENABLED=false; `haystat import --url … --watch` needs no webhook."
+)
 STUDY_PARAMETER: Node = {
     "name": "study",
     "in": "query",
@@ -78,6 +82,7 @@ def _paths() -> Node:
         "/api/upload": {"post": _upload()},
         "/api/label-studio": {
             "post": _post("Receive a webhook of Label Studio", "LabelStudio", "Anything")
+            | {"description": BANNED}
         },
     }
 
