@@ -6,7 +6,7 @@ import numpy as np
 
 from haystat.designs.base import Problem
 from haystat.measures.outputs import BoolArray, FloatArray
-from haystat.response.rank_spline import mid_ranks
+from haystat.response.curve import mid_ranks
 
 
 def predicted_low(problem: Problem) -> BoolArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Protocol
 
@@ -27,6 +28,10 @@ class CellLosses(Protocol):
     def risk(self, mass: FloatArray) -> FloatArray:
         """Risk if `mass` (K, C) of the pool lies in each cell under each label, (d,)."""
 
+    @property
+    def mean(self) -> FloatArray:
+        """Mean loss of an item of each cell under each label, (K, C, d)."""
+
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         """Mean squared influence of an item of each cell under each label, (K, C)."""
 
@@ -42,6 +47,10 @@ class EqualLosses:
     outputs: Outputs  # (K * C): every example once per label
     label: IntArray
     support: NDArray[np.bool_]
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        return self.measure.loss(self.outputs, self.label).reshape(*self.support.shape, -1)
 
     def risk(self, mass: FloatArray) -> FloatArray:
         return self.measure.risk(self.outputs, self.label, mass.ravel())
@@ -61,6 +70,10 @@ class MeanLosses:
     measure: Measure
     first: FloatArray
     second: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        return self.first
 
     @property
     def support(self) -> NDArray[np.bool_]:

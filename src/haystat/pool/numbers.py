@@ -45,6 +45,11 @@ class NumberLosses:
         """Risk if `mass` (K, 1) of the pool lies in each cell, before any label, (d,)."""
         return self._prior.risk(mass)
 
+    @property
+    def mean(self) -> FloatArray:
+        """Mean loss of an item of each cell, before any label, (K, 1, d)."""
+        return self._prior.mean
+
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         """Mean squared influence of an item of each cell, before any label, (K, 1)."""
         return self._prior.sensitivity(risk)

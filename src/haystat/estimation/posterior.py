@@ -1,0 +1,114 @@
+"""From labels to an estimate by the model: what draws of the missing labels make of the measure.
+
+Labelled items count as they are. The labels of the others are drawn, some hundred times, from the
+posterior of the model given all labels (response/posterior.py), and each draw gives a value of the
+measure. The estimate is the median of these values, its interval their quantiles: a credible
+interval, which minds neither how items were chosen nor when one looked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haystat.designs.labels import LabelView
+from haystat.estimation.blocks import Blocks
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.response.posterior import draw_shares
+
+CHUNK = 1 << 22  # numbers in the largest temporary array
+ROUNDING = 1e-12  # of the labelled part of a risk
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labelled items: cell, label and block (n,) of each, what the systems say about them.
+
+    counts (K, C) are the labels of each cell; nobody (K,) counts items that nobody can label.
+    """
+
+    cell: IntArray
+    label: IntArray
+    block: IntArray
+    outputs: Outputs
+    counts: IntArray
+    nobody: IntArray
+
+
+def risk_draws(
+    view: LabelView, blocks: Blocks, labels: Labels, measure: Measure, rng: np.random.Generator
+) -> FloatArray:
+    """Draws of the measure's risk, (S, d), given the labels."""
+    share = posterior_shares(view, labels.counts, rng)
+    left = unlabelled(blocks, labels)
+    total = float(len(labels.label) + left.sum())
+    known = measure.risk(labels.outputs, labels.label, np.full(len(labels.label), 1 / total))
+    n_left = np.broadcast_to(left, (len(share), len(left)))
+    events = rng.binomial(n_left, np.clip(share[:, blocks.cell], 0.0, 1.0))
+    others = view.classes_of_events(labels.counts)
+    return known + _missing(view, blocks, left, events, others, rng) / total
+
+
+def posterior_shares(view: LabelView, counts: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Draws of the share of events among the unlabelled items of each cell, (S, K)."""
+    n, events = view.events(counts)
+    model = view.model
+    mixture = model.fitted(n, events, None, np.array(model.settings.bend_sds))
+    return draw_shares(model, mixture, n, events, rng)
+
+
+def unlabelled(blocks: Blocks, labels: Labels) -> IntArray:
+    """Items of each block that have no label, (B,).
+
+    Of items that nobody can label the estimate does not speak: in each cell as large a part of
+    those not drawn is left out as of those drawn.
+    """
+    left = blocks.size - np.bincount(labels.block, minlength=len(blocks.size))
+    if not labels.nobody.any():
+        return left
+    drawn = labels.counts.sum(axis=1) + labels.nobody
+    overall = labels.nobody.sum() / drawn.sum()
+    lost = (labels.nobody + overall) / (drawn + 1)  # a cell without draws is like the others
+    in_cell = np.bincount(blocks.cell, weights=left, minlength=len(drawn))
+    part = np.maximum(in_cell - labels.nobody, 0.0) * (1 - lost) / np.maximum(in_cell, 1.0)
+    return np.rint(left * part[blocks.cell]).astype(np.int64)
+
+
+def _missing(
+    view: LabelView,
+    blocks: Blocks,
+    left: IntArray,
+    events: IntArray,
+    others: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Summed losses of the unlabelled items if events (S, B) of them are events, (S, d)."""
+    loss = blocks.mean_loss
+    block = np.arange(len(blocks.cell))
+    reference, group = view.reference[blocks.cell], view.group[blocks.cell]
+    quiet = loss[block, reference]
+    total = left @ quiet + np.zeros((len(events), 1))
+    for code in range(len(others)):
+        members = np.flatnonzero(group == code)
+        found = events[:, members].astype(np.float64)
+        n_found = found.sum(axis=1)
+        split = _split(n_found, others[code], rng)
+        for label in np.flatnonzero(others[code] > 0):
+            gain = loss[members, label] - quiet[members]
+            total += (found * split[:, label, None]) @ gain
+    return np.asarray(total)
+
+
+def _split(n_found: FloatArray, pseudo_counts: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Which part of n_found (S,) events has each class, (S, C): Dirichlet, then multinomial."""
+    possible = np.flatnonzero(pseudo_counts > 0)
+    part = np.zeros((len(n_found), len(pseudo_counts)))
+    if len(possible) == 1:
+        part[:, possible] = 1.0
+        return part
+    chance = rng.dirichlet(pseudo_counts[possible], len(n_found))
+    counts = rng.multinomial(np.maximum(n_found, 1).astype(np.int64), chance)
+    part[:, possible] = counts / counts.sum(axis=1, keepdims=True)
+    return part
