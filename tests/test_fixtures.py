@@ -1,0 +1,85 @@
+"""Files of released versions: they open, pass the audit and give the digits that they gave."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import haystat as hs
+from haystat.errors import HaystatError
+from haystat.study import verify
+
+FIXTURES = Path(__file__).parent / "fixtures"
+FOLDERS = sorted(path for path in FIXTURES.iterdir() if (path / "estimates.json").exists())
+#: an estimator that may be replaced: the study is then refused, by a line that says the version
+MAY_BE_REFUSED = {"default.haystat"}
+
+
+def fixtures(ending):
+    files = [path for folder in FOLDERS for path in sorted(folder.glob(f"*.{ending}"))]
+    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files]
+
+
+def given_then(path):
+    return json.loads((path.parent / "estimates.json").read_text())["estimates"][path.name]
+
+
+def same_digits(found, expected):
+    """Equal as far as another machine may add in another order."""
+    assert found.keys() == expected.keys()
+    for measure, given in expected.items():
+        assert found[measure]["labels"] == given["labels"]
+        for part in ("values", "intervals"):
+            np.testing.assert_allclose(found[measure][part], given[part], rtol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def make():
+    spec = importlib.util.spec_from_file_location("make_fixtures", FIXTURES / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def audited_estimates(path, make):
+    verdict = verify(path)
+    if not verdict.ok:
+        raise HaystatError(str(verdict.findings[0]))
+    with hs.Study.open(path) as study:
+        return make.estimates(study)
+
+
+@pytest.mark.parametrize("path", fixtures("haystat"))
+def test_a_study_of_a_released_version_gives_the_digits_that_it_gave(path, make, tmp_path):
+    study = Path(shutil.copy(path, tmp_path))
+    try:
+        found = audited_estimates(study, make)
+    except HaystatError as error:
+        version = path.parent.name.removeprefix("v")
+        assert path.name in MAY_BE_REFUSED, error
+        assert re.search(rf"{re.escape(version)}\b", str(error)), error
+        assert "\n" not in str(error)
+        return
+    same_digits(found, given_then(path))
+
+
+@pytest.mark.parametrize("path", fixtures("haystat"))
+def test_a_study_of_a_released_version_keeps_its_answers(path, tmp_path):
+    with hs.Study.open(shutil.copy(path, tmp_path)) as study:
+        entries, status = study.entries, study.status()
+    assert {"stage", "lease", "answer", "skip", "correction", "note"} <= {e.kind for e in entries}
+    assert (status.labels, status.skipped, status.pending) == (93, 1, 6)
+    assert set(status.annotators) == {"ann", "béatrice"}
+
+
+@pytest.mark.parametrize("path", fixtures("sketch"))
+def test_a_sketch_of_a_released_version_gives_the_digits_that_it_gave(path, make):
+    same_digits(make.sketch_estimates(path), given_then(path))
+    pool = hs.open_pool(path)
+    assert pool.records(pool.kept_items(pool.cells(hs.measures.resolve("f1").bind(pool.schema))))
