@@ -47,25 +47,26 @@ def make():
     return module
 
 
-def audited_estimates(path, make):
-    verdict = verify(path)
-    if not verdict.ok:
-        raise HaystatError(str(verdict.findings[0]))
-    with hs.Study.open(path) as study:
-        return make.estimates(study)
+def audited(path, make):
+    """The estimates of a study that passes the audit, and why it does not, if so."""
+    try:
+        verdict = verify(path)
+        if not verdict.ok:
+            return None, str(verdict.findings[0])
+        with hs.Study.open(path) as study:
+            return make.estimates(study), ""
+    except HaystatError as error:
+        return None, str(error)
 
 
 @pytest.mark.parametrize("path", fixtures("haystat"))
 def test_a_study_of_a_released_version_gives_the_digits_that_it_gave(path, make, tmp_path):
-    study = Path(shutil.copy(path, tmp_path))
-    try:
-        found = audited_estimates(study, make)
-    except HaystatError as error:
-        version = path.parent.name.removeprefix("v")
-        assert path.name in MAY_BE_REFUSED, error
-        assert re.search(rf"{re.escape(version)}\b", str(error)), error
-        assert "\n" not in str(error)
+    found, refusal = audited(Path(shutil.copy(path, tmp_path)), make)
+    if found is None and path.name in MAY_BE_REFUSED:
+        version = re.escape(path.parent.name.removeprefix("v"))
+        assert re.fullmatch(rf"[^\n]*\b{version}\b[^\n]*", refusal)
         return
+    assert refusal == ""
     same_digits(found, given_then(path))
 
 
