@@ -18,7 +18,10 @@ HaystatError (ValueError)
 ├── LogError               a saved log is damaged or belongs to another pool
 ├── EngineError            the database that holds the pool failed
 └── FileError              a file cannot be read, or is not what it claims to be
-    └── StudyError         a study file is no study, damaged, full, read-only or too new
+    └── StudyError         a study file is no study, damaged or too new
+        ├── StudyExists    there is a file of that name already
+        └── StorageError   it cannot be written now: locked, read-only, failing; try again later
+            └── StorageFull  the disk is full
 """
 
 
@@ -95,4 +98,16 @@ class FileError(HaystatError):
 
 
 class StudyError(FileError):
-    """A study file is no study, damaged, full, read-only or too new."""
+    """A study file is no study, damaged or too new."""
+
+
+class StudyExists(StudyError):
+    """There is a file of that name already."""
+
+
+class StorageError(StudyError):
+    """A study file cannot be written now; nothing of the call was recorded."""
+
+
+class StorageFull(StorageError):
+    """The disk is full; nothing of the call was recorded."""

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from haystat.errors import StudyError
+from haystat.errors import StorageError, StorageFull, StudyError, StudyExists
 from haystat.study import opened
 
 APPLICATION_ID = 0x68617973  # "hays"
@@ -74,7 +74,7 @@ class Store:
         """A transaction that fills a new study file; the file appears whole or not at all."""
         path = Path(path)
         if path.exists():
-            raise StudyError(f"{path} exists already; open it, or choose another name")
+            raise StudyExists(f"{path} exists already; open it, or choose another name")
         draft = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with clear_errors(path):
@@ -107,7 +107,7 @@ class Store:
         """A whole copy of the file as it is now, while others may write."""
         target = Path(path)
         if target.exists():
-            raise StudyError(f"{target} exists already; choose another name")
+            raise StudyExists(f"{target} exists already; choose another name")
         with self.lock, clear_errors(target):
             self.connection().execute("VACUUM INTO ?", (str(target),))
             with closing(sqlite3.connect(target)) as copy:
@@ -179,16 +179,17 @@ def clear_errors(path: Path) -> Iterator[None]:
 
 def _explained(path: Path, name: str, text: str) -> StudyError:
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return StudyError(
+        kind = StorageFull if name == "SQLITE_FULL" else StorageError
+        return kind(
             f"{path} cannot be written: the disk is full or failing ({text}); nothing of this "
             "call was recorded, what was recorded before is intact"
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
         return _read_only(path)
     if name.startswith("SQLITE_CANTOPEN"):
-        return StudyError(f"{path} cannot be opened or written: check the folder and its rights")
-    if name.startswith("SQLITE_BUSY"):
-        return StudyError(
+        return StorageError(f"{path} cannot be opened or written: check the folder and its rights")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
+        return StorageError(
             f"{path} has been locked by another process for {BUSY_SECONDS:.0f} s; try again"
         )
     if name.startswith("SQLITE_NOTADB"):
@@ -197,7 +198,7 @@ def _explained(path: Path, name: str, text: str) -> StudyError:
 
 
 def _read_only(path: Path) -> StudyError:
-    return StudyError(f"{path} is read-only; copy it to a place where you can write")
+    return StorageError(f"{path} is read-only; copy it to a place where you can write")
 
 
 def _connect(path: Path, read_only: bool) -> tuple[sqlite3.Connection, bool]:
@@ -269,7 +270,7 @@ def _publish(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:
-        raise StudyError(f"{path} exists already; open it, or choose another name") from None
+        raise StudyExists(f"{path} exists already; open it, or choose another name") from None
     except OSError:  # a file system without links
         draft.rename(path)
     with suppress(OSError):  # not every system can wait for a folder
