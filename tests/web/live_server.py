@@ -17,9 +17,10 @@ SECRET = "a-token-for-the-tests"
 class Server:
     """`haystat serve`, with a token so that programs may write."""
 
-    def __init__(self, path):
+    def __init__(self, path, before=()):
+        """before: a command that runs the server, such as strace."""
         environment = {**os.environ, "HAYSTAT_TOKEN": SECRET}
-        command = [*COMMAND, "serve", str(path), "--port", "0"]
+        command = [*before, *COMMAND, "serve", str(path), "--port", "0"]
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

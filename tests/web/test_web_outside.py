@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 
 import pytest
 from live_server import Server, haystat
@@ -59,3 +60,24 @@ def test_answers_of_the_command_line_survive_the_end_of_the_server(server, study
     server.stop()
     assert mine.keys().isdisjoint(told)
     assert on_disk(path) == told | mine
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_the_server_says_recorded_after_the_log_is_on_disk(study_file, tmp_path):
+    seen = tmp_path / "calls"
+    kinds = "trace=fdatasync,fsync,write,writev,sendto,sendmsg"
+    before = ["strace", "-D", "-f", "-y", "-s", "4096", "-e", kinds, "-o", str(seen)]
+    try:
+        server = Server(study_file[0], before)
+    except AssertionError as error:
+        pytest.skip(f"no right to trace: {error}")
+    told = server.answer(15, "ann", label_of)
+    server.stop()
+    n_recorded, synced = 0, False
+    for line in seen.read_text().splitlines():
+        synced |= "sync" in line and "-wal" in line
+        if '\\"recorded\\"' in line:
+            assert synced, "acknowledged before it was on disk"
+            n_recorded, synced = n_recorded + 1, False
+    assert n_recorded == 15
+    assert on_disk(study_file[0]) == told
