@@ -71,7 +71,11 @@ def checked_name(annotator: Any) -> str | None:
 
 def is_writable(text: str) -> bool:
     """Whether a text can be written as UTF-8 and read again by everybody."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
 @dataclass(frozen=True)
