@@ -40,6 +40,7 @@ function read() {
 }
 
 function save() {
+  if (!own) return;
   try {
     if (entries.length) localStorage.setItem(own, JSON.stringify(entries)); else localStorage.removeItem(own);
     persisted = true;
