@@ -8,9 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import haystat as hs
-from haystat.errors import StudyError
+from haystat.cli import app
+from haystat.errors import BadOption, StudyError
 from haystat.study import verify
 from haystat.study.opened import is_open_here
 
@@ -109,3 +111,14 @@ def test_a_closed_study_says_so(case):
     assert not is_open_here(case.path)
     with pytest.raises(StudyError, match="was closed; open it again"):
         case.study.ask(1)
+
+
+def test_a_report_does_not_take_the_place_of_its_study(case):
+    case.answer(5)
+    for name in (case.path, case.path.with_name("link.md")):
+        if not name.exists():
+            name.symlink_to(case.path)
+        command = ["report", str(case.path), "--format", "md", "--out", str(name)]
+        result = CliRunner().invoke(app, command)
+        assert isinstance(result.exception, BadOption)
+    assert verify(case.path).ok

@@ -128,7 +128,8 @@ def take(study: Study, annotations: Sequence[Annotation]) -> dict[str, Any]:
         if one.label is None:
             told = work.skip(study, one.item, one.reason, one.who)
         else:
-            (told,) = work.tell(study, [(one.item, one.label)], one.who, correct=True)
+            answer = [(one.item, one.label)]
+            (told,) = work.tell(study, answer, one.who, True, "changed in Label Studio")
         if one.id is not None:
             _remark(study, {"annotation": one.id, "label": one.label}, one.who, told.item)
         taken.append({"item": told.item, "outcome": told.outcome})
