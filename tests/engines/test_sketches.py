@@ -105,6 +105,37 @@ def test_a_sketch_that_is_none_is_refused(tmp_path):
         hs.open_pool(tmp_path / "none.sketch")
 
 
+def test_any_changed_byte_of_a_sketch_is_refused(path, tmp_path):
+    sketch = tmp_path / "pool.sketch"
+    hs.open_pool(path, candidates=64, show=["text"], **COLUMNS).save(sketch)
+    assert parquet.read_table(sketch).num_rows  # still a file that others can read
+    content = sketch.read_bytes()
+    rng = np.random.default_rng(0)
+    footer = content.index(b"haystat.sha256")
+    places = [*rng.integers(len(content), size=400), *range(footer - 4, footer + 84), 0]
+    for place in places:
+        for bit in (0x01, 0x40):
+            changed = bytearray(content)
+            changed[place] ^= bit
+            sketch.write_bytes(changed)
+            with pytest.raises(FileError, match="damaged"):
+                hs.open_pool(sketch)
+    for length in (0, 3, 100, len(content) // 2, len(content) - 1):
+        sketch.write_bytes(content[:length])
+        with pytest.raises(FileError, match="damaged"):
+            hs.open_pool(sketch)
+    sketch.write_bytes(content)
+    assert hs.open_pool(sketch).size == 6000
+
+
+def test_a_sketch_of_a_later_format_is_refused(path, tmp_path, monkeypatch):
+    monkeypatch.setattr("haystat.engines.file.FORMAT", 4)
+    hs.open_pool(path, **COLUMNS).save(tmp_path / "pool.sketch")
+    monkeypatch.undo()
+    with pytest.raises(FileError, match="format 4, and this haystat reads 2 and 3"):
+        hs.open_pool(tmp_path / "pool.sketch")
+
+
 def test_a_cell_that_runs_dry_is_topped_up_without_a_change(rows, path, run_draws):
     label = label_of(rows)
     few = hs.open_pool(path, candidates=3, **COLUMNS)

@@ -231,7 +231,7 @@ def test_files_that_are_no_studies_are_refused(tmp_path):
         connection.execute("CREATE TABLE t (x)")
     with pytest.raises(StudyError, match="not a haystat study"):
         hs.Study.open(tmp_path / "other.db")
-    (tmp_path / "cut").write_bytes(store.MAGIC + b"\x00" * 5)
+    (tmp_path / "cut").write_bytes(b"SQLite format 3\x00" + b"\x00" * 5)
     with pytest.raises(StudyError):
         hs.Study.open(tmp_path / "cut")
 

@@ -58,8 +58,7 @@ def press(page, key):
 def saved(page):
     """Wait until the server has acknowledged everything."""
     page.wait_for_function(
-        """() => !Object.keys(sessionStorage)
-        .some(k => k.endsWith('outbox') && sessionStorage[k] !== '[]')"""
+        "() => !Object.keys(localStorage).some(key => key.startsWith('haystat outbox'))"
     )
 
 

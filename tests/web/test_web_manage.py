@@ -45,6 +45,15 @@ def test_files_and_columns_are_listed(manager):
     }
 
 
+def test_an_open_study_by_another_name_is_no_table(manager, folder, study_file):
+    """Reading it as one would drop the locks of the server."""
+    (folder / "linked.csv").symlink_to(study_file[0])
+    (folder / "same.csv").hardlink_to(study_file[0])
+    assert manager.get("/api/files").json() == {"files": ["pool.csv"]}
+    for name in ("linked.csv", "same.csv"):
+        assert manager.get(f"/api/preview?file={name}").status_code == 400
+
+
 def test_a_column_that_gives_the_answer_away_is_not_shown():
     columns = [{"name": n, "type": "number"} for n in ("id", "score", "label", "text")]
     assert guess(columns)["show"] == ["text"]

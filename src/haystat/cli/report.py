@@ -39,6 +39,8 @@ def report(
     if examples < 0:
         raise BadOption(f"--examples is {examples}; give 0 or more")
     name = _format(out, form, as_json)
+    if out is not None and out.exists() and study.exists() and out.samefile(study):
+        raise BadOption(f"--out is the study itself, {out}; name another file")
     with Study.open(study) as opened:
         text = FORMATS[name](collect(opened, level, examples))
     if out is None:

@@ -1,4 +1,7 @@
-"""A sketch as one Parquet file: the candidates are its rows, all else is in its header."""
+"""A sketch as one Parquet file: the candidates are its rows, all else is in its header.
+
+Since format 3 it carries a checksum, and a file with a changed byte is refused.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
+from haystat.engines import seal
 from haystat.engines.checks import Summary
 from haystat.engines.columns import ID, Columns, score_name
 from haystat.engines.cut import Cut
@@ -25,7 +29,8 @@ from haystat.errors import FileError
 if TYPE_CHECKING:
     from haystat.engines.pool import EnginePool
 
-FORMAT = 2
+FORMAT = 3
+UNSEALED = 2  # the last format without a checksum; it can still be read
 HEADER = b"haystat"
 SHOWN = "show."  # before the names of columns to show
 
@@ -39,12 +44,14 @@ def write_pool(pool: EnginePool, path: Path) -> None:
     numbers = [held.run(atom)[0] for atom in range(len(held.sketch.atoms))]
     shown = pool.records(np.concatenate(numbers))
     columns |= {SHOWN + name: pa.array(list(values)) for name, values in shown.items()}
-    table = pa.table(columns).replace_schema_metadata(
-        {HEADER: json.dumps(_header(pool, list(shown)))}
-    )
+    digits = seal.unused()
+    metadata = {HEADER: json.dumps(_header(pool, list(shown))), seal.KEY: digits}
+    table = pa.table(columns).replace_schema_metadata(metadata)
+    content = pa.BufferOutputStream()
+    parquet.write_table(table, content, compression="zstd")
     draft = path.with_name(path.name + ".part")
     try:
-        parquet.write_table(table, draft, compression="zstd")
+        draft.write_bytes(seal.sealed(content.getvalue().to_pybytes(), digits))
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -54,19 +61,32 @@ def read_parts(path: Path) -> dict[str, Any]:
     """What `write_pool` wrote: summary, layout, cut, settings, lookup and sketch by name."""
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
+    content = path.read_bytes()
+    intact = seal.is_intact(content)
+    if intact is False:
+        raise _damaged(path, "its checksum is wrong")
     try:
-        table = parquet.read_table(path)
+        table = parquet.read_table(pa.BufferReader(content))
         header = json.loads((table.schema.metadata or {})[HEADER])
-        if header["format"] != FORMAT:
-            raise FileError(f"{path} is a sketch of format {header['format']}, not {FORMAT}")
+        if header["format"] not in (UNSEALED, FORMAT):
+            raise FileError(
+                f"{path} is a sketch of format {header['format']}, and this haystat reads "
+                f"{UNSEALED} and {FORMAT}; make it again with haystat sketch"
+            )
+        if header["format"] != UNSEALED and intact is None:
+            raise _damaged(path, "its checksum is missing")
         return _parts(header, table)
     except FileError:
         raise
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise FileError(
-            f"{path} is no sketch, or is cut short or damaged ({type(error).__name__}); make it "
-            "again with haystat sketch"
-        ) from None
+        raise _damaged(path, type(error).__name__) from None
+
+
+def _damaged(path: Path, why: str) -> FileError:
+    return FileError(
+        f"{path} is no sketch, or is cut short or damaged ({why}); make it again with haystat "
+        "sketch"
+    )
 
 
 def _header(pool: EnginePool, show: list[str]) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from haystat.study import journal
+from haystat.study import journal, opened
 from haystat.study.draft import Draft
 from haystat.study.fold import Fold
 from haystat.study.journal import Entry
@@ -27,7 +26,7 @@ class Live:
         self._store = store
         self._new_fold = new_fold
         self._clock = clock
-        self._lock = threading.RLock()
+        self._lock = store.lock
         self._fold = new_fold()
         self._draft: Draft | None = None  # of a block of operations that are kept together
 
@@ -49,6 +48,7 @@ class Live:
         """
         with self._lock:
             if self._draft is not None:
+                opened.check(self._store.path)  # a fork may have come between
                 draft = self._draft
                 yield self._fold, draft
             else:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from haystat.errors import StudyError
+from haystat.errors import StorageError, StorageFull, StudyError, StudyExists
+from haystat.study import opened
 
 APPLICATION_ID = 0x68617973  # "hays"
-MAGIC = b"SQLite format 3\x00"
 BUSY_SECONDS = 30.0
 
 #: MIGRATIONS[v] takes a file of version v to v + 1
@@ -53,15 +54,19 @@ class Store:
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
-        _check_header(self.path)
-        with clear_errors(self.path):
-            self._connection, self.read_only = _connect(self.path, read_only)
-            self._process = os.getpid()
-            try:
+        if not self.path.is_file():
+            raise FileNotFoundError(f"no study {path}; make one with haystat new, or Study.create")
+        self.lock = threading.RLock()  # held by whoever uses the connection
+        self._wants = read_only
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+        try:
+            with clear_errors(self.path):
                 self._migrate()
-            except BaseException:
-                self._connection.close()
-                raise
+        except BaseException:
+            self.close()
+            raise
+        opened.watch(self)
 
     @classmethod
     @contextmanager
@@ -69,7 +74,7 @@ class Store:
         """A transaction that fills a new study file; the file appears whole or not at all."""
         path = Path(path)
         if path.exists():
-            raise StudyError(f"{path} exists already; open it, or choose another name")
+            raise StudyExists(f"{path} exists already; open it, or choose another name")
         draft = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with clear_errors(path):
@@ -102,18 +107,29 @@ class Store:
         """A whole copy of the file as it is now, while others may write."""
         target = Path(path)
         if target.exists():
-            raise StudyError(f"{target} exists already; choose another name")
-        with clear_errors(target):
+            raise StudyExists(f"{target} exists already; choose another name")
+        with self.lock, clear_errors(target):
             self.connection().execute("VACUUM INTO ?", (str(target),))
             with closing(sqlite3.connect(target)) as copy:
                 copy.execute("PRAGMA journal_mode = WAL")
 
     def close(self) -> None:
         """Close the file; the last one to close leaves a single file behind."""
-        self._connection.close()
+        self._closed = True
+        self.hang_up()
+        opened.unwatch(self)
+
+    def hang_up(self) -> bool:
+        """Close the connection, unless a transaction is open; the next use opens another."""
+        if self._connection is not None:
+            if self._connection.in_transaction and not self._closed:
+                return False
+            self._connection.close()
+            self._connection = None
+        return True
 
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with clear_errors(self.path):
+        with self.lock, clear_errors(self.path):
             connection = self.connection()
             connection.execute(begin)
             try:
@@ -126,20 +142,20 @@ class Store:
                 raise
 
     def connection(self) -> sqlite3.Connection:
-        """The connection of this process: one that came through a fork must not be used.
+        """The connection of this process, for a single read; several that must agree go to `read`.
 
-        For a single read; several that must agree go into `read`.
+        One that was open before a fork is never used after it.
         """
-        if self._process != os.getpid():
-            self._connection, self.read_only = _connect(self.path, self.read_only)
-            self._process = os.getpid()
+        opened.check(self.path)
+        if self._closed:
+            raise StudyError(f"{self.path} was closed; open it again")
+        if self._connection is None:
+            with clear_errors(self.path):
+                self._connection, self.read_only = _connect(self.path, self._wants)
         return self._connection
 
     def _migrate(self) -> None:
-        version = _version(self._connection)
-        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
-        if application != APPLICATION_ID:
-            raise StudyError(f"{self.path} is a database, but not a haystat study")
+        version = _version(self.connection())
         if version > len(MIGRATIONS):
             raise StudyError(
                 f"{self.path} was made by a newer haystat: its format is {version}, this one "
@@ -163,16 +179,17 @@ def clear_errors(path: Path) -> Iterator[None]:
 
 def _explained(path: Path, name: str, text: str) -> StudyError:
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return StudyError(
+        kind = StorageFull if name == "SQLITE_FULL" else StorageError
+        return kind(
             f"{path} cannot be written: the disk is full or failing ({text}); nothing of this "
             "call was recorded, what was recorded before is intact"
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
         return _read_only(path)
     if name.startswith("SQLITE_CANTOPEN"):
-        return StudyError(f"{path} cannot be opened or written: check the folder and its rights")
-    if name.startswith("SQLITE_BUSY"):
-        return StudyError(
+        return StorageError(f"{path} cannot be opened or written: check the folder and its rights")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
+        return StorageError(
             f"{path} has been locked by another process for {BUSY_SECONDS:.0f} s; try again"
         )
     if name.startswith("SQLITE_NOTADB"):
@@ -181,15 +198,7 @@ def _explained(path: Path, name: str, text: str) -> StudyError:
 
 
 def _read_only(path: Path) -> StudyError:
-    return StudyError(f"{path} is read-only; copy it to a place where you can write")
-
-
-def _check_header(path: Path) -> None:
-    if not path.is_file():
-        raise FileNotFoundError(f"no study {path}; make one with haystat new, or Study.create")
-    with path.open("rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
-            raise StudyError(f"{path} is not a haystat study")
+    return StorageError(f"{path} is read-only; copy it to a place where you can write")
 
 
 def _connect(path: Path, read_only: bool) -> tuple[sqlite3.Connection, bool]:
@@ -222,6 +231,9 @@ def _opened(path: Path, mode: str) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION_ID:
+            raise StudyError(f"{path} is not a haystat study")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if mode == "mode=rw":
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -258,7 +270,7 @@ def _publish(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:
-        raise StudyError(f"{path} exists already; open it, or choose another name") from None
+        raise StudyExists(f"{path} exists already; open it, or choose another name") from None
     except OSError:  # a file system without links
         draft.rename(path)
     with suppress(OSError):  # not every system can wait for a folder

@@ -17,7 +17,16 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from haystat.errors import ConflictingAnswer, HaystatError, StudyError, UnknownItem, UnknownName
+from haystat.errors import (
+    ConflictingAnswer,
+    HaystatError,
+    StorageError,
+    StorageFull,
+    StudyError,
+    StudyExists,
+    UnknownItem,
+    UnknownName,
+)
 from haystat.web import api, downloads, hook, manage, pages
 from haystat.web.body import limited
 from haystat.web.gate import Gate
@@ -27,13 +36,17 @@ from haystat.web.shelf import NoSuchStudy, Shelf
 
 STATIC = Path(__file__).parent / "static"
 DAY = 86400
+RETRY_AFTER = {"retry-after": "2"}  # seconds until a study that could not be written is tried again
 #: what went wrong -> status; the first that fits counts
 STATUS: tuple[tuple[type[HaystatError], int], ...] = (
     (NoSuchStudy, 404),
     (UnknownItem, 404),
     (ConflictingAnswer, 409),
+    (StudyExists, 409),
+    (StorageFull, 507),
+    (StorageError, 503),
+    (StudyError, 500),
     (UnknownName, 400),
-    (StudyError, 409),
     (HaystatError, 400),
 )
 
@@ -143,12 +156,16 @@ def vega_script() -> bytes:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """A wrong input: one clear line, and nothing about the machine."""
+    """A wrong input, or a study that cannot be written: one line, nothing about the machine."""
     status = next(code for kind, code in STATUS if isinstance(error, kind))
     why = str(error).replace(str(request.app.state.shelf.settings.folder), "…")
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": why}, status)
-    return pages.error_page(status, why)
+        response: Response = JSONResponse({"error": why}, status)
+    else:
+        response = pages.error_page(status, why)
+    if isinstance(error, StorageError):
+        response.headers.update(RETRY_AFTER)
+    return response
 
 
 async def _gone(request: Request, error: Exception) -> Response:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
-from haystat.errors import HaystatError, StudyError
+from haystat.errors import HaystatError, StorageError, StudyError
 from haystat.study.study import Study
 
 T = TypeVar("T")
@@ -74,6 +74,8 @@ class Desk:
                     if time.perf_counter() > end:
                         break
             return outcomes
+        except StorageError as error:  # the fault of nobody here: all may try again
+            return [error] * len(actions)
         except Exception:
             # Something worse than a wrong input: nothing was kept. Find out whose fault it is.
             return [self._alone(action) for action in actions]

@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, Response
 
 from haystat.report import FORMATS, collect
 from haystat.study.answers import COLUMNS, answer_rows, item_named, print_csv
+from haystat.study.opened import is_open_here
 from haystat.study.study import Study
 from haystat.web.api import room_of
 from haystat.web.files import PICTURES
@@ -96,7 +97,7 @@ def path_below(folder: Path, name: str) -> Path | None:
         root = folder.resolve()
         path = (root / name).resolve()
         fits = path.is_relative_to(root) and path.suffix.lower() in PICTURES
-        return path if fits and path.is_file() else None
+        return path if fits and path.is_file() and not is_open_here(path) else None
     except (OSError, ValueError):
         return None
 

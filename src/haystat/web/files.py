@@ -11,6 +11,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from haystat.errors import BadOption, FileError
+from haystat.study.opened import is_open_here
 from haystat.web.snapshot import finite
 
 #: file ending -> what Arrow calls it
@@ -56,7 +57,8 @@ def checked_file(folder: Path, name: str) -> Path:
 def _fits(folder: Path, path: Path) -> bool:
     try:
         inside = path.resolve().parent == folder.resolve()
-        return inside and path.suffix.lower() in KINDS and path.is_file()
+        fits = inside and path.suffix.lower() in KINDS and path.is_file()
+        return fits and not is_open_here(path)
     except (OSError, ValueError):  # a name that is too long for the file system
         return False
 

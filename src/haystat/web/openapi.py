@@ -204,9 +204,12 @@ def _responses(result: str, status: int) -> Node:
         "401": "The token is missing or wrong",
         "403": "The request comes from another site",
         "404": "No such study, item or file",
-        "409": "The item has another answer",
+        "409": "The item has another answer, or the study is there already",
         "413": "Too large",
         "415": "Of another kind than is taken here",
+        "500": "The study is damaged; nothing was recorded",
+        "503": "The study cannot be written now; nothing was recorded, try again",
+        "507": "The disk is full; nothing was recorded, try again",
     }
     found = {str(status): answer("Done", result)}
     return found | {code: answer(why, "Error") for code, why in refusals.items()}

@@ -52,7 +52,8 @@ async def home(request: Request) -> Response:
 async def label(request: Request) -> Response:
     """Questions and answers."""
     room = await room_of(request)
-    boot = {**study_dict(room), "keys": label_keys(len(room.study.pool.classes))}
+    keys = label_keys(len(room.study.pool.classes))
+    boot = {**study_dict(room), "keys": keys, "mark": room.mark}
     return _render(request, "label.html", room=room, boot=boot)
 
 

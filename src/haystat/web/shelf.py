@@ -31,6 +31,7 @@ class Room:
     desk: Desk
     watch: Watch
     options: PageOptions
+    mark: str  # of this study, whatever its name: what a browser kept for another is not sent here
     leaving: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
 
     def leave(self, seat: str, seconds: float) -> None:
@@ -136,7 +137,7 @@ class Shelf:
         desk = Desk(study)
         watch = Watch(desk, options.wanted or self.settings.wanted)
         watch.opinions = work.second_opinions(entries)
-        return Room(name, desk, watch, options)
+        return Room(name, desk, watch, options, entries[0].hash[:16])
 
 
 def _is_ours(shelf: Shelf, path: Path) -> bool:

@@ -51,12 +51,16 @@ def blind_record(study: Study, question: Question) -> dict[str, Any]:
 
 
 def tell(
-    study: Study, answers: Sequence[tuple[Any, Any]], who: str, correct: bool = False
+    study: Study,
+    answers: Sequence[tuple[Any, Any]],
+    who: str,
+    correct: bool = False,
+    reason: str = "changed on the page",
 ) -> list[Told]:
     """Take answers, (item, label) each: all of them, or none if one is wrong.
 
     About an item that somebody else has answered it is a second opinion. correct: replace one's
-    own answer, if it differs.
+    own answer, if it differs, for the reason given.
     """
     with study.reading() as fold:
         plans = [_planned(fold, item, label, who, correct) for item, label in answers]
@@ -68,7 +72,7 @@ def tell(
         if told.outcome == "recorded":
             study.tell({told.item: value}, who)
         elif told.outcome == "corrected":
-            study.correct(told.item, value, "changed on the page", who)
+            study.correct(told.item, value, reason, who)
         elif told.outcome == SECOND:
             study.note(json.dumps({SECOND: value}), who, told.item)
     return [told for told, _ in plans]

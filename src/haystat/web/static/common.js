@@ -14,8 +14,11 @@ export function at(path, values = {}) {
   return url;
 }
 
-/** The server could not be reached, or was not able to answer: try again. */
-export class Away extends Error {}
+/** The server could not be reached, or was not able to answer: try again, after `retry` ms. */
+export class Away extends Error {
+  constructor(message = "", retry = 0) { super(message); this.retry = retry; }
+}
+const AGAIN = [401, 403, 408, 425, 429]; // not about what was sent
 /** The server said no, and will say no again. */
 export class Refused extends Error {
   constructor(message, status) { super(message); this.status = status; }
@@ -24,8 +27,13 @@ export class Refused extends Error {
 async function fetchOrAway(url, options) {
   let response;
   try { response = await fetch(url, options); } catch { throw new Away(); }
-  if (response.status >= 500) throw new Away();
+  if (response.status >= 500) throw await away(response);
   return response;
+}
+
+async function away(response) {
+  const found = await response.json().catch(() => ({}));
+  return new Away(found.error, 1000 * (Number(response.headers.get("retry-after")) || 0));
 }
 
 async function newToken() {
@@ -52,6 +60,7 @@ export async function get(url) {
 }
 
 async function answer(response) {
+  if (AGAIN.includes(response.status)) throw await away(response);
   const found = await response.json().catch(() => ({}));
   if (!response.ok) throw new Refused(found.error || `the server says ${response.status}`, response.status);
   return found;

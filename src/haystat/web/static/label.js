@@ -1,6 +1,7 @@
 // The page where people answer: one key a label, the next question already here.
 
-import { $, Away, Refused, at, boot, chart, count, goalText, listen, post, settling, several, showEstimate, wait } from "./common.js";
+import { $, Refused, at, boot, chart, count, goalText, listen, post, settling, several, showEstimate, wait } from "./common.js";
+import { openOutbox, send as sendLater, unsent } from "./outbox.js";
 import { showRecord, spoken } from "./record.js";
 
 const BATCH = 10; // questions of one stage; the design learns between stages
@@ -11,7 +12,7 @@ const kept = (name, otherwise) => { try { return JSON.parse(sessionStorage.getIt
 const keep = (name, value) => { try { sessionStorage.setItem(name, JSON.stringify(value)); } catch { /* private windows */ } };
 function remembered() { try { return localStorage.getItem("haystat name"); } catch { return null; } }
 function remember(name) { try { localStorage.setItem("haystat name", name); } catch { /* private windows */ } }
-const local = (key) => `haystat ${boot.study} ${key}`;
+const local = (key) => `haystat ${boot.mark} ${key}`;
 const randomName = () => Array.from(crypto.getRandomValues(new Uint8Array(4)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 let tab = kept("haystat tab", null) ?? randomName();
@@ -23,8 +24,7 @@ let queue = []; // questions to come, the one on the screen first
 let past = kept(local("past"), []); // {question, answer}: what was answered here, the latest last
 let back = 0; // how many answers we went back
 let batch = { size: 0, done: 0 };
-let outbox = kept(local("outbox"), []); // what the server has not acknowledged
-let fetching = false, sending = false, ended = false;
+let fetching = false, ended = false, troubled = false, refused = [];
 
 const current = () => (back ? past[past.length - back].question : queue[0]);
 const answers = [...document.querySelectorAll(".answer")];
@@ -59,52 +59,43 @@ function showEarlier(entry) {
 
 function showEmpty() {
   $("place").textContent = "";
-  if (fetching || !ended) return;
+  if (!troubled && (unsent() || fetching || !ended)) return;
   const text = document.createElement("p");
   text.className = "lead";
-  text.textContent = "Nothing left to ask for now: every item that matters has its label, or is in somebody else's hands.";
+  text.textContent = troubled
+    ? "The next questions come when your answers are saved."
+    : "Nothing left to ask for now: every item that matters has its label, or is in somebody else's hands.";
   $("record").replaceChildren(text);
 }
 
-// --- what goes to the server, in order, again and again until it is there
+// --- what goes to the server
 
-function send(path, content) {
-  outbox.push({ path, content: { annotator: who, seat: seat(), ...content } });
-  keep(local("outbox"), outbox);
-  return work();
-}
+function send(path, content) { return sendLater(path, { annotator: who, seat: seat(), ...content }); }
 
-async function work() {
-  if (sending) return;
-  sending = true;
-  let pause = 300;
-  while (outbox.length) {
-    const { path, content } = outbox[0];
-    try {
-      const found = await post(at(path), content);
-      if (pause > 300) say("Connected again; everything is saved.", "good");
-      pause = 300;
-      if (found.said?.length) reveal(found.said);
-    } catch (error) {
-      if (error instanceof Away) {
-        say("The server is away. Your answers are kept here and sent when it is back.", "bad");
-        state(false);
-        await wait(pause);
-        pause = Math.min(pause * 1.6, 4000);
-        continue;
-      }
-      say(error.message, "bad");
-    }
-    outbox.shift();
-    keep(local("outbox"), outbox);
-  }
-  sending = false;
-  if (queue.length <= 1) fetchMore();
-}
+const outboxHooks = {
+  saved(found) { if (found.said?.length) reveal(found.said); },
+  refused(error) { refused.push(error.message); say(error.message, "bad"); },
+  trouble(error) {
+    say(error.message ? `Not saved: ${error.message}` : "The server is away. Your answers are kept here and sent when it is back.", "bad");
+    state(Boolean(error.message));
+    troubled = true;
+    if (!current()) showEmpty();
+  },
+  done(trouble) {
+    troubled = false;
+    if (trouble) { state(true); if (!refused.length) say("Connected again; everything is saved.", "good"); }
+    if (queue.length <= 1) fetchMore();
+  },
+  unsaved(n) {
+    const texts = [n ? `${several(n, "answer")} not saved yet` : "", refused.length ? `${several(refused.length, "answer")} refused` : ""];
+    $("unsaved").textContent = texts.filter(Boolean).join(", ");
+    $("unsaved").title = refused.join("\n");
+  },
+};
 
 /** Questions for the next stage, before the last one of this stage is answered. */
 async function fetchMore() {
-  if (fetching || sending || outbox.length) return;
+  if (fetching || unsent()) return;
   fetching = true;
   let pause = 300;
   for (;;) {
@@ -115,8 +106,8 @@ async function fetchMore() {
       break;
     } catch (error) {
       if (error instanceof Refused) { say(error.message, "bad"); ended = true; break; }
-      say("The server is away; trying again …", "bad");
-      await wait(pause);
+      say(error.message ? `No questions now: ${error.message}` : "The server is away; trying again …", "bad");
+      await wait(Math.max(pause, error.retry || 0));
       pause = Math.min(pause * 1.6, 4000);
     }
   }
@@ -269,11 +260,14 @@ listen((found) => {
 
 // --- begin
 
-/** A tab that was duplicated has the same name as its original: take another. */
+/** A tab that was duplicated has the same name as its original: take another. Returns the others. */
 async function ownTab() {
-  if (!("BroadcastChannel" in window)) return;
+  const others = new Set();
+  if (!("BroadcastChannel" in window)) return others;
   const channel = new BroadcastChannel("haystat tabs"), me = randomName();
   channel.onmessage = ({ data }) => {
+    if (data.hello && data.me !== me) channel.postMessage({ here: tab, by: me });
+    if (data.here && data.by !== me) others.add(data.here);
     if (data.hello === tab && data.me !== me) channel.postMessage({ taken: tab, by: me });
     if (data.taken === tab && data.by !== me && starting) { tab = randomName(); }
   };
@@ -281,6 +275,7 @@ async function ownTab() {
   channel.postMessage({ hello: tab, me });
   await wait(40);
   starting = false;
+  return others;
 }
 
 addEventListener("pagehide", () => { post(at("/api/release"), { annotator: who, seat: seat(), after: 6 }, true).catch(() => {}); });
@@ -288,7 +283,7 @@ addEventListener("pageshow", (event) => { if (event.persisted) fetchMore(); });
 let renewed = Date.now();
 /** Keep what is ours; after a long absence some of it may be in other hands. */
 async function renew() {
-  if (document.hidden || !queue.length || sending || fetching) return;
+  if (document.hidden || !queue.length || unsent() || fetching) return;
   renewed = Date.now();
   const { questions } = await post(at("/api/ask"), { n: queue.length, annotator: who, seat: seat() }).catch(() => ({ questions: queue }));
   const ours = new Set(questions.map((question) => question.key)), first = queue[0];
@@ -300,8 +295,7 @@ setInterval(renew, RENEW);
 document.addEventListener("visibilitychange", () => { if (Date.now() - renewed > 2 * RENEW) renew(); });
 
 $("who-name").textContent = who;
-await ownTab();
+const living = await ownTab();
 keep("haystat tab", tab);
 $("record").focus({ preventScroll: true });
-await work();
-fetchMore();
+await openOutbox(tab, living, outboxHooks);
