@@ -1,17 +1,16 @@
-"""Estimates of the assisted design from a ledger, also for measures it was not drawn for."""
+"""Estimates of the default design from a ledger, also for measures it was not drawn for."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
 from haystat.designs.assisted import Assisted
-from haystat.estimation.assisted import Blocks, estimate_assisted
+from haystat.estimation.blocks import Blocks
+from haystat.estimation.credible import credible_estimate
 from haystat.estimation.importance import estimate_importance
+from haystat.estimation.posterior import Labels, risk_draws
 from haystat.estimation.result import Estimate
-from haystat.estimation.sample import sample_of, strays_of
-from haystat.ledger import Ledger
+from haystat.ledger import Ledger, stage_rng
 from haystat.measures.base import Measure
 from haystat.measures.outputs import IntArray
 from haystat.pool.base import AnyPool
@@ -23,39 +22,54 @@ from haystat.reuse import SameItems
 def assisted_from(
     pool: AnyPool | SameItems, ledger: Ledger, design: Assisted, measure: Measure, level: float
 ) -> Estimate:
-    """`measure` from the finished stages of an assisted ledger.
+    """`measure` from all labels of a ledger, by draws from the posterior of the others.
 
     A measure that sees more than the cells do, of a pool that is not in memory, is estimated from
     the weighted labels alone.
     """
-    blocks = blocks_of(pool, ledger, measure)
-    if blocks is None:
+    cut = blocks_of(pool, ledger, measure)
+    if cut is None:
         return weighted_alone(pool, ledger, measure, level)
-    state = ledger.state
-    sample = sample_of(ledger.problem, design, state, ledger.inclusion, ledger.unlabelled)
-    part = sample.size / ledger.problem.cells.size
-    blocks = replace(blocks, size=blocks.size * part[blocks.cell])
-    item, label = ledger.known()
+    blocks, block_of_item = cut
+    item, label = ledger.told()
     cell = ledger.problem.cells.of_item[item].astype(np.int64)
-    labels = cell, label, pool.outputs(item)
-    return estimate_assisted(sample, blocks, measure, labels, level, strays_of(sample, state))
+    block = cell if block_of_item is None else block_of_item[item]
+    counts = np.zeros_like(ledger.state.labelled)
+    np.add.at(counts, (cell, label), 1)
+    labels = Labels(cell, label, block, pool.outputs(item), counts, ledger.unlabelled)
+    rng = stage_rng(ledger.seed, POSTERIOR)
+    state = ledger.state
+    risks = risk_draws(state.view, state.modes, blocks, labels, measure, rng)
+    return credible_estimate(measure, risks, level, len(item), ())
 
 
-def blocks_of(pool: AnyPool | SameItems, ledger: Ledger, measure: Measure) -> Blocks | None:
-    """The pool cut by the cells of the design and those of the measure."""
+POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
+
+
+def blocks_of(
+    pool: AnyPool | SameItems, ledger: Ledger, measure: Measure
+) -> tuple[Blocks, IntArray | None] | None:
+    """The pool cut by the cells of the design and those of the measure, and where items are.
+
+    The block of each item of the pool (M,); None where blocks are the design's cells.
+    """
     problem = ledger.problem
+    own = np.arange(len(problem.cells))
     if measure is problem.measure:
-        own = np.arange(len(problem.cells))
-        size = problem.cells.size.astype(np.float64)
-        return Blocks(own, own, size, problem.losses, len(own))
+        return Blocks(own, own, problem.cells.size, problem.losses), None
     if isinstance(pool, SameItems):
         return _cut(pool.pool, pool.place, ledger, measure)
     if isinstance(pool, Pool):
         return _cut(pool, np.arange(pool.size), ledger, measure)
-    return _same_facts(pool, ledger, measure)
+    if not _same_facts(problem.measure, measure):
+        return None
+    losses = pool.losses(measure, problem.cells)
+    return Blocks(own, own, problem.cells.size, losses), None
 
 
-def _cut(pool: Pool, place: IntArray, ledger: Ledger, measure: Measure) -> Blocks:
+def _cut(
+    pool: Pool, place: IntArray, ledger: Ledger, measure: Measure
+) -> tuple[Blocks, IntArray]:
     """Blocks of the items that lie in the same cell of both; place (M,) as in SameItems.
 
     A loss that varies inside a cell of the measure has another mean in each block.
@@ -68,18 +82,13 @@ def _cut(pool: Pool, place: IntArray, ledger: Ledger, measure: Measure) -> Block
     cell, row = np.divmod(code, len(cells))
     example = pool.outputs(first_items(of_item, len(code)))
     both = Cells(cells.stratum[row], size, cells.prior[row], example, of_item)
-    return Blocks(cell, np.arange(len(code)), size, pool.losses(measure, both), len(code))
+    return Blocks(cell, np.arange(len(code)), size, pool.losses(measure, both)), block
 
 
-def _same_facts(pool: AnyPool, ledger: Ledger, measure: Measure) -> Blocks | None:
-    """Blocks for a measure that knows no more about an item than its cell does."""
-    known, needed = ledger.problem.measure.facts(), measure.facts()
-    if known is None or needed is None or not set(needed) <= set(known):
-        return None
-    cells = ledger.problem.cells
-    own = np.arange(len(cells))
-    size = cells.size.astype(np.float64)
-    return Blocks(own, own, size, pool.losses(measure, cells), len(own))
+def _same_facts(known: Measure, needed: Measure) -> bool:
+    """Whether a measure knows no more about an item than the cells of another do."""
+    has, wants = known.facts(), needed.facts()
+    return has is not None and wants is not None and set(wants) <= set(has)
 
 
 def weighted_alone(

@@ -168,6 +168,12 @@ class Ledger:
         """Items whose label reached the estimate, and their labels."""
         return self._known_item, self._known_label
 
+    def told(self) -> tuple[IntArray, IntArray]:
+        """All items that have a label, also of stages that are not finished, and their labels."""
+        told = [(item, label) for item, label in self.label_of.items() if label != NO_ANSWER]
+        item, label = np.array(told, dtype=np.int64).reshape(-1, 2).T
+        return item, label
+
     def _stage(self, choice: Choice, waiting: IntArray) -> Stage:
         ranks = self._asked.copy()
         new = np.zeros(len(choice.new_cell), dtype=np.int64)

@@ -86,8 +86,8 @@ class Assisted(ModelSettings, Design):
             raise BadOption(f"design 'assisted' does not know {what}; use design='adaptive'")
         labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
         view, key = label_view(problem, self), int(rng.integers(2**63))
-        nothing = np.zeros((0, 0))
-        return self._fitted(AssistedState(view, labelled, key, nothing, nothing))
+        modes = view.model.curve.mean[None]
+        return self._fitted(AssistedState(view, labelled, key, np.zeros((0, 0)), modes))
 
     def observe(self, problem: Problem, state: AssistedState, batch: Batch) -> AssistedState:
         return self._fitted(replace(state, labelled=count_labels(state.labelled, batch)))

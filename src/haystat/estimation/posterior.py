@@ -18,8 +18,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.response.posterior import draw_shares
 
-CHUNK = 1 << 22  # numbers in the largest temporary array
-ROUNDING = 1e-12  # of the labelled part of a risk
+RARE = 0.05  # share below which events are rare
 
 
 @dataclass(frozen=True)
@@ -38,24 +37,42 @@ class Labels:
 
 
 def risk_draws(
-    view: LabelView, blocks: Blocks, labels: Labels, measure: Measure, rng: np.random.Generator
+    view: LabelView,
+    start: FloatArray,
+    blocks: Blocks,
+    labels: Labels,
+    measure: Measure,
+    rng: np.random.Generator,
 ) -> FloatArray:
-    """Draws of the measure's risk, (S, d), given the labels."""
-    share = posterior_shares(view, labels.counts, rng)
+    """Draws of the measure's risk, (S, d), given the labels; the fit begins at start (G, p)."""
+    share = posterior_shares(view, start, labels.counts, rng)[:, blocks.cell]
     left = unlabelled(blocks, labels)
     total = float(len(labels.label) + left.sum())
     known = measure.risk(labels.outputs, labels.label, np.full(len(labels.label), 1 / total))
-    n_left = np.broadcast_to(left, (len(share), len(left)))
-    events = rng.binomial(n_left, np.clip(share[:, blocks.cell], 0.0, 1.0))
+    events = draw_events(left, share, rng)
     others = view.classes_of_events(labels.counts)
     return known + _missing(view, blocks, left, events, others, rng) / total
 
 
-def posterior_shares(view: LabelView, counts: IntArray, rng: np.random.Generator) -> FloatArray:
+def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> IntArray:
+    """How many of left (B,) unlabelled items are events, (S, B): binomial.
+
+    Where they are rare, Poisson counts are as good and drawn in a third of the time.
+    """
+    rare = share.max(axis=0) < RARE
+    events = np.empty(share.shape, dtype=np.int64)
+    events[:, rare] = np.minimum(rng.poisson(left[rare] * share[:, rare]), left[rare])
+    events[:, ~rare] = rng.binomial(left[~rare], np.minimum(share[:, ~rare], 1.0))
+    return events
+
+
+def posterior_shares(
+    view: LabelView, start: FloatArray, counts: IntArray, rng: np.random.Generator
+) -> FloatArray:
     """Draws of the share of events among the unlabelled items of each cell, (S, K)."""
     n, events = view.events(counts)
     model = view.model
-    mixture = model.fitted(n, events, None, np.array(model.settings.bend_sds))
+    mixture = model.fitted(n, events, start, np.array(model.settings.bend_sds))
     return draw_shares(model, mixture, n, events, rng)
 
 

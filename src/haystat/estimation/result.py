@@ -86,26 +86,6 @@ class Estimate:
         """Wider than `interval`, and still right when one stops as soon as it is narrow enough."""
         return self._one_or_all(self.anytime_intervals)
 
-    @property
-    def intervals_if_falling(self) -> FloatArray:
-        """As `intervals`, unless the design's model says where positives cannot lie."""
-        return self.intervals
-
-    @property
-    def interval_if_falling(self) -> tuple[float, float] | FloatArray:
-        """As `interval`, if the share of positives keeps falling with the score: often narrower."""
-        return self._one_or_all(self.intervals_if_falling)
-
-    @property
-    def intervals_from_labels(self) -> FloatArray:
-        """As `intervals`, unless these rest on the design's model too."""
-        return self.intervals
-
-    @property
-    def interval_from_labels(self) -> tuple[float, float] | FloatArray:
-        """Wider than `interval`: what nothing but the labels would support."""
-        return self._one_or_all(self.intervals_from_labels)
-
     def at(self, level: float) -> Estimate:
         """The same estimate with intervals at another level."""
         return replace(self, level=checked_level(level))

@@ -63,6 +63,11 @@ class Measure(ABC):
     def value(self, risk: FloatArray) -> FloatArray:
         """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
 
+    def values(self, risks: FloatArray) -> FloatArray:
+        """`value` at many risks, (S, d) -> (S, m)."""
+        with np.errstate(all="ignore"):
+            return np.stack([self.value(risk) for risk in risks])
+
     def jacobian(self, risk: FloatArray) -> FloatArray:
         """Derivative of `value`, (d,) -> (m, d); always finite, zero for what is undefined."""
         return complex_step_jacobian(self, risk)

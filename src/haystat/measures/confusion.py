@@ -47,6 +47,10 @@ class Ratio(OneVsRest, ABC):
         """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         return ratio(risk[:1], risk[1:])
 
+    def values(self, risks: FloatArray) -> FloatArray:
+        """`value` at many risks, (S, d) -> (S, m)."""
+        return ratio(risks[:, :1], risks[:, 1:])
+
     def jacobian(self, risk: FloatArray) -> FloatArray:
         """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
         if risk[1] == 0:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from haystat.designs.base import Problem
 from haystat.designs.order import predicted_low, ranks
-from haystat.estimation.assisted_result import AssistedEstimate
 from haystat.measures.outputs import BoolArray, FloatArray
-from haystat.planning.rehearsal import Rehearsal, Widths
+from haystat.planning.rehearsal import Rehearsal
 from haystat.planning.worlds import World
 
 NEAR = 5.0  # times as many items as are predicted positive: how far "just below" reaches
-ASTRAY = "positives that may lie anywhere among the predicted negatives"
 LEAST_SHARE = 0.05  # of the error, to be worth a word
 
 
@@ -23,30 +21,28 @@ LEAST_SHARE = 0.05  # of the error, to be worth a word
 class Cause:
     """A part of the pool and the share of the squared error that is left in it.
 
-    items, positives and labels are how many are there, expected (None if that is the question)
-    and labelled, on average over the worlds.
+    items, positives and labels are how many are there, expected and labelled, on average over the
+    worlds.
     """
 
     where: str
     share: float
     items: int
-    positives: float | None
+    positives: float
     labels: int
 
     def __str__(self) -> str:
-        about = "" if self.positives is None else f"about {self.positives:,.0f} positive, "
         return (
-            f"{self.share:.0%} from {self.where}: {self.items:,} items, {about}"
-            f"{self.labels:,} labelled"
+            f"{self.share:.0%} from {self.where}: {self.items:,} items, about "
+            f"{self.positives:,.0f} positive, {self.labels:,} labelled"
         )
 
 
 def causes(
-    problem: Problem, worlds: Sequence[World], runs: Sequence[Rehearsal], widths: Widths
+    problem: Problem, worlds: Sequence[World], runs: Sequence[Rehearsal]
 ) -> tuple[Cause, ...]:
     """Parts of the pool by the error that is left in them, the largest first."""
     parts = regions(problem)
-    hidden = float(np.mean([_hidden_share(run, widths) for run in runs]))
     left = np.mean([_left(problem, w, r) for w, r in zip(worlds, runs, strict=True)], axis=0)
     total = max(float(left.sum()), 1e-300)
     positives = np.mean([world.counts[:, 1] for world in worlds], axis=0)
@@ -54,16 +50,13 @@ def causes(
     found = [
         Cause(
             where,
-            float(left[part].sum() / total) * (1 - hidden),
+            float(left[part].sum() / total),
             int(problem.cells.size[part].sum()),
             float(positives[part].sum()),
             int(labelled[part].sum()),
         )
         for where, part in parts.items()
     ]
-    low = predicted_low(problem)
-    n_low, n_labelled = int(problem.cells.size[low].sum()), int(labelled[low].sum())
-    found.append(Cause(ASTRAY, hidden, n_low, None, n_labelled))
     worth = [cause for cause in found if cause.share >= LEAST_SHARE]
     return tuple(sorted(worth, key=lambda cause: -cause.share))
 
@@ -106,14 +99,3 @@ def _left(problem: Problem, world: World, run: Rehearsal) -> FloatArray:
 
 def _weights(problem: Problem) -> FloatArray:
     return problem.measure.component_weights()
-
-
-def _hidden_share(run: Rehearsal, widths: Widths) -> float:
-    """Part of the squared width that positives astray account for."""
-    if not isinstance(run.last, AssistedEstimate):
-        return 0.0
-    with_them = float(widths(run.last).max())
-    without = float(widths(replace(run.last, strays=None)).max())
-    if not np.isfinite(with_them) or with_them <= 0:
-        return 0.0
-    return max(1 - (without / with_them) ** 2, 0.0)

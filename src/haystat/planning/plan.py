@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from haystat import designs, measures
-from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design, Problem
 from haystat.errors import BadOption
 from haystat.estimation.result import Estimate, checked_level
@@ -30,7 +29,6 @@ from haystat.pool.base import AnyPool
 INTERVALS = {
     "anytime": "anytime_intervals",
     "fixed": "intervals",
-    "falling": "intervals_if_falling",
 }
 CAP = 20_000
 WORLDS = 25
@@ -110,8 +108,8 @@ def plan(
 
     No label is needed: the design is rehearsed in `worlds` that the scores and predictions leave
     possible, well calibrated and not. interval: "anytime", which `hs.Width` looks at; "fixed",
-    the ordinary one for a budget set beforehand; "falling", the narrower one of the assisted
-    design. `options` are those of the named design.
+    the ordinary one for a budget set beforehand; the default design has one for both. `options`
+    are those of the named design.
 
     >>> import numpy as np, haystat as hs
     >>> scores = np.random.default_rng(0).normal(-2, 1.5, 5000)
@@ -121,8 +119,6 @@ def plan(
     _check(width, interval, cap, worlds)
     level = checked_level(level)
     chosen = designs.resolve(design, **options)
-    if interval == "falling" and not isinstance(chosen, Assisted):
-        raise BadOption(f"interval 'falling' belongs to design 'assisted', not {str(chosen)!r}")
     problem = pose(pool, measures.resolve(measure).bind(pool.schema))
     rng = np.random.default_rng(seed_from(random_state))
     made = draw_worlds(problem, worlds, rng)
@@ -151,7 +147,7 @@ def plan(
         passive=int(np.median(n_passive)),
         reached=float(np.isfinite(found).mean()),
         expected=_expected(made),
-        hard=causes(problem, made, runs, widths),
+        hard=causes(problem, made, runs),
         components=widest_components(problem, runs),
     )
 

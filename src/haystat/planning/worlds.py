@@ -16,7 +16,7 @@ from haystat.designs.base import Problem
 from haystat.designs.order import n_predicted, predicted_low, ranks
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray
-from haystat.response.rank_spline import spline_basis
+from haystat.response.curve import minus_logit, walk_basis
 
 CREDIBLE = 4.0  # times more or fewer positives claimed by the scores than predicted
 CLAIM_SHARE = 0.75  # of the worlds that follow a credible claim
@@ -101,7 +101,9 @@ def _balanced(problem: Problem, rng: np.random.Generator) -> FloatArray:
 def _falling(problem: Problem, rng: np.random.Generator) -> FloatArray:
     """A share that falls like a power of the rank, with bends, (K,)."""
     rank, threshold = ranks(problem)
-    basis = spline_basis(-logit(rank), float(-logit(threshold)))
+    t = minus_logit(rank)
+    place = t - float(np.clip(minus_logit(np.array([threshold]))[0], t.min(), t.max()))
+    walk, length = walk_basis(place)
     slope = SLOPE * np.exp(rng.normal(0, SLOPE_SD))
-    bends = rng.normal(0, BEND_SD, basis.shape[1] - 2)
-    return np.asarray(expit(basis @ np.r_[rng.normal(LEVEL, LEVEL_SD), slope, bends]))
+    bends = walk @ rng.normal(0, BEND_SD / np.sqrt(length))
+    return np.asarray(expit(rng.normal(LEVEL, LEVEL_SD) + slope * place + bends))

@@ -28,7 +28,8 @@ NEAR = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 NEWTON_STEPS = 12
 HALVINGS = 10
 SMALL_GAIN = 1e-3  # of the log posterior, at which Newton's steps end
-TINY = 1e-300
+ROUNDING = 1e-6  # of the log posterior
+TINY = 1e-17
 EDGE = 1e-12  # nearest that a rank comes to 0 or 1
 
 
@@ -109,19 +110,20 @@ class Told:
         """Share of positives below the curve, of negatives above it, (A, G) for rates (G,)."""
         return self.low[:, None] * rate, self.high[:, None] * wrong
 
-    def height(self, logit: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
-        """Log likelihood for logits (A, G) of the curve, (G,)."""
-        positive, negative = shares(logit, below, above)
-        return np.asarray(
-            self.n_positive @ np.log(positive) + (self.n - self.n_positive) @ np.log(negative)
-        )
+    def height(self, positive: FloatArray, negative: FloatArray) -> FloatArray:
+        """Log likelihood of shares of positives and negatives (A, G), (G,)."""
+        n_negative = self.n - self.n_positive
+        some, others = np.flatnonzero(self.n_positive), np.flatnonzero(n_negative)
+        found = self.n_positive[some] @ np.log(positive[some])
+        return np.asarray(found + n_negative[others] @ np.log(negative[others]))
 
 
 def shares(logit: FloatArray, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Share of positives and of negatives under a curve with floors; never quite zero."""
+    curve = expit(logit)
     room = 1 - below - above
-    positive = np.maximum(below + room * expit(logit), TINY)
-    return positive, np.maximum(above + room * expit(-logit), TINY)
+    positive = np.maximum(below + room * curve, TINY)
+    return positive, np.maximum(above + room * (1 - curve), TINY)
 
 
 def fit(
@@ -138,44 +140,34 @@ def fit(
     pairs = np.triu_indices(len(curve.mean))
     products = told.basis[:, pairs[0]] * told.basis[:, pairs[1]]
 
-    def height(at: FloatArray) -> FloatArray:
+    def look(at: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Height of the log posterior (G,), with the shares (A, G) that it is made of."""
+        positive, negative = shares(told.basis @ at.T, below, above)
         penalty = np.sum(precision * (at - curve.mean) ** 2, axis=1) / 2
-        return told.height(told.basis @ at.T, below, above) - penalty
+        return told.height(positive, negative) - penalty, positive, negative
 
-    at, best = start, height(start)
-    curvature = _diagonal(precision)
+    at, (best, positive, negative) = start, look(start)
     for _ in range(NEWTON_STEPS):
-        logit = told.basis @ at.T
-        positive, negative = shares(logit, below, above)
-        slope = room * expit(logit) * expit(-logit)
+        slope = (positive - below) * (negative - above) / room
         residual = told.n_positive[:, None] / positive
         residual -= (told.n - told.n_positive)[:, None] / negative
         gradient = (slope * residual).T @ told.basis - precision * (at - curve.mean)
         information = (told.n[:, None] * slope**2 / (positive * negative)).T @ products
         curvature = _symmetric(information, pairs) + _diagonal(precision)
         step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-        at, best, gain = _climbed(height, at, best, step)
+        found, positive, negative = look(at + step)
+        for _ in range(HALVINGS):
+            worse = found < best - ROUNDING
+            if not worse.any():
+                break
+            step[worse] /= 2
+            found, positive, negative = look(at + step)
+        at, gain, best = at + step, float(np.max(found - best)), found
         if gain < SMALL_GAIN:
             break
     _, log_determinant = np.linalg.slogdet(curvature)
     evidence = best + np.sum(np.log(precision), axis=1) / 2 - log_determinant / 2
     return Fits(at, curvature, evidence)
-
-
-def _climbed(
-    height: object, at: FloatArray, best: FloatArray, step: FloatArray
-) -> tuple[FloatArray, FloatArray, float]:
-    """The step where it climbs, halved where it does not; and the largest gain."""
-    found = height(at + step)  # type: ignore[operator]
-    for _ in range(HALVINGS):
-        worse = ~(found >= best)
-        if not worse.any():
-            break
-        step = np.where(worse[:, None], step / 2, step)
-        found = height(at + step)  # type: ignore[operator]
-    better = found >= best
-    gain = np.where(better, found - best, 0.0)
-    return np.where(better[:, None], at + step, at), best + gain, float(gain.max(initial=0.0))
 
 
 def _symmetric(upper: FloatArray, pairs: tuple[IntArray, ...]) -> FloatArray:

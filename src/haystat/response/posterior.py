@@ -21,11 +21,12 @@ from haystat.response.settings import ModelSettings
 N_RATES = 10  # of the grid of hidden positives
 LARGEST_RATE = 0.3
 FEWEST = 0.05  # hidden positives, at the lower end of the grid
-PER_DRAW = 3  # draws of the mixture for each that is kept
+PER_DRAW = 2  # draws of the mixture for each that is kept
 HALF = 0.5  # item that stands in for a class without any, in a ratio
 NO_ERRORS = 0.01  # added to the errors per hit, so that a perfect record is no proof
 MOST_ERRORS = 10.0  # per hit: beyond, a system is simply bad
-N_GRID = 64  # of the rates in a mass, and of wrong predictions
+N_GRID = 64  # of the rates in a mass
+N_WRONG = 16  # of the shares of wrong predictions
 SMALLEST_WRONG = 1e-5
 
 
@@ -58,8 +59,7 @@ class LabelModel:
         """The mixture after n_positive of n labels (K,) in each cell; start (G, p) or None."""
         rate = np.tile(self.rates, len(bend_sds))
         precision = self.curve.precision(np.repeat(bend_sds, len(self.rates)), self.settings)
-        if start is None or start.shape != precision.shape:
-            start = np.tile(self.curve.mean, (len(rate), 1))
+        start = np.resize(self.curve.mean if start is None else start, precision.shape)
         told = Told.of(self.curve, n, n_positive, ~self.mass)
         wrong = np.full(len(rate), self.settings.wrong)
         fits = fit(self.curve, told, rate, wrong, precision, start)
@@ -178,13 +178,13 @@ def _log_weight(
     """Log of exact posterior over mixture weight, but for the normal's own density, (n,)."""
     told = Told.of(model.curve, *labels, ~model.mass)
     wrong = np.full(len(rate), model.settings.wrong)
-    exact = told.height(told.basis @ coefficients.T, *told.floors(rate, wrong))
+    exact = told.height(*shares(told.basis @ coefficients.T, *told.floors(rate, wrong)))
     deviation = (coefficients - model.curve.mean) ** 2
     exact -= np.einsum("np,np->n", mixture.precision[point], deviation) / 2
     # Laplace's evidence is the height at the mode, plus terms that the normal's density shares.
     mode = mixture.fits.mode
     wrong = np.full(len(mode), model.settings.wrong)
-    peak = told.height(told.basis @ mode.T, *told.floors(mixture.rate, wrong))
+    peak = told.height(*shares(told.basis @ mode.T, *told.floors(mixture.rate, wrong)))
     peak -= np.sum(mixture.precision * (mode - model.curve.mean) ** 2, axis=1) / 2
     return np.asarray(exact - peak[point])
 
@@ -209,7 +209,7 @@ def _draw_wrong(
     high = model.curve.high
     if not high.any():
         return np.zeros(len(trend))
-    grid = np.exp(np.linspace(np.log(SMALLEST_WRONG), np.log(0.9), N_GRID // 2))
+    grid = np.exp(np.linspace(np.log(SMALLEST_WRONG), np.log(0.9), N_WRONG))
     negative = (n - n_positive) * high
     found = np.flatnonzero(negative)
     place = np.log(grid / model.settings.wrong) / model.settings.wrong_sd

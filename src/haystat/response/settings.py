@@ -31,10 +31,10 @@ class ModelSettings:
     bend_sds: tuple[float, ...] = (0.3, 0.8)
     near: float = 3.0
     group_sd: float = 2.0
-    hidden: float = 0.03
-    hidden_sd: float = 2.6
+    hidden: float = 0.02
+    hidden_sd: float = 2.0
     mass: float = 0.11
-    mass_sd: float = 3.2
+    mass_sd: float = 2.5
     wrong: float = 0.005
     wrong_sd: float = 2.0
     n_draws: int = 400

@@ -1,0 +1,80 @@
+"""An estimate by draws from a posterior, and its credible intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from haystat.estimation.result import Estimate
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray
+
+ROUNDING = 1e-12  # by which the ends of an interval allow for rounding
+
+
+@dataclass(frozen=True)
+class CredibleEstimate(Estimate):
+    """An estimate whose error is told by draws (S, m) of the measure from a posterior.
+
+    Draws in which a component is undefined (0/0) are left out for that component.
+    """
+
+    draws: FloatArray = field(default_factory=lambda: np.zeros((0, 1)), repr=False)
+
+    @property
+    def intervals(self) -> FloatArray:
+        """Equal-tailed credible intervals: quantiles of the draws, (m, 2)."""
+        tail = (1 - self.level) / 2
+        ends = np.nanquantile(self.draws, [tail, 1 - tail], axis=0).T
+        slack = ROUNDING * np.maximum(1.0, np.abs(ends))
+        return np.clip(ends + slack * [-1.0, 1.0], *self.bounds)
+
+    @property
+    def anytime_intervals(self) -> FloatArray:
+        """The same: a posterior does not mind when one looks."""
+        return self.intervals
+
+    def band(self, random_state: int = 0) -> FloatArray:
+        """Band that holds all components at once with probability `level`, (m, 2).
+
+        All intervals are made wider by one factor, until they hold `level` of the draws at once.
+        """
+        low, high = self.intervals.T
+        below, above = self.values - low, high - self.values
+        error = self.draws - self.values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(error < 0, -error / below, error / above)
+        widest = np.max(np.nan_to_num(reach, nan=0.0, posinf=0.0), axis=1)
+        factor = max(float(np.quantile(widest, self.level)), 1.0)
+        ends = np.stack([self.values - factor * below, self.values + factor * above], axis=1)
+        return np.clip(ends, *self.bounds)
+
+
+def credible_estimate(
+    measure: Measure, risks: FloatArray, level: float, n_labels: int, warnings: tuple[str, ...]
+) -> CredibleEstimate:
+    """The estimate from draws of the risk (S, d): medians of the measure's values."""
+    draws = measure.values(risks)
+    draws = np.where(np.isfinite(draws), np.clip(draws, *measure.bounds), np.nan)
+    undefined = np.isnan(draws).mean(axis=0) >= 1 / 2
+    if undefined.any():
+        why = measure.undefined(np.median(risks, axis=0))
+        warnings = (*warnings, why or f"{measure.name} is undefined in most of what is possible")
+    draws[:, undefined] = np.nan
+    known = np.where(undefined, 0.0, draws)
+    values = np.where(undefined, np.nan, np.nanmedian(known, axis=0))
+    deviation = np.nan_to_num(known - np.nanmean(known, axis=0))
+    return CredibleEstimate(
+        measure.name,
+        measure.components,
+        values,
+        np.where(undefined, np.nan, deviation / np.sqrt(len(draws))),
+        level,
+        n_labels,
+        n_labels,
+        measure.bounds,
+        warnings,
+        {"risk": np.median(risks, axis=0)},
+        draws=np.where(undefined, np.nan, draws),
+    )
