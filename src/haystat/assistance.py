@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from haystat.designs.assisted import Assisted
 from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import credible_estimate
+from haystat.estimation.guarantee import Guarantee, draws_of
 from haystat.estimation.importance import estimate_importance
 from haystat.estimation.posterior import Labels, risk_draws
 from haystat.estimation.result import Estimate
@@ -17,6 +20,8 @@ from haystat.pool.base import AnyPool
 from haystat.pool.cells import Cells, first_items
 from haystat.pool.memory import Pool
 from haystat.reuse import SameItems
+
+POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
 
 
 def assisted_from(
@@ -40,10 +45,22 @@ def assisted_from(
     rng = stage_rng(ledger.seed, POSTERIOR)
     state = ledger.state
     risks = risk_draws(state.view, state.modes, blocks, labels, measure, rng)
-    return credible_estimate(measure, risks, level, len(item), ())
+    estimate = credible_estimate(measure, risks, level, len(item), ())
+    return replace(estimate, guarantee=guarantee_of(ledger, measure))
 
 
-POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
+def guarantee_of(ledger: Ledger, measure: Measure) -> Guarantee | None:
+    """What the draws of the finished stages can promise, for a measure that the cells know."""
+    problem, stages = ledger.problem, ledger.finished()
+    if not stages or not _same_facts(problem.measure, measure):
+        return None
+    drawn, inclusion = [], []
+    for stage, label in stages:
+        new = slice(0, stage.n_new)
+        drawn.append((problem.cells.of_item[stage.item[new]].astype(np.int64), label[new]))
+        inclusion.append(np.asarray(stage.inclusion))
+    draws = draws_of(problem.cells.size, drawn, inclusion)
+    return Guarantee(draws, measure, problem.cells.example, problem.n_classes)
 
 
 def blocks_of(

@@ -168,6 +168,10 @@ class Ledger:
         """Items whose label reached the estimate, and their labels."""
         return self._known_item, self._known_label
 
+    def finished(self) -> list[tuple[Stage, IntArray]]:
+        """The finished stages, with the labels of their rows."""
+        return list(zip(self.stages[: self.n_finished], self._labels, strict=True))
+
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, also of stages that are not finished, and their labels."""
         told = [(item, label) for item, label in self.label_of.items() if label != NO_ANSWER]

@@ -29,9 +29,8 @@ DESIGNS: dict[str, Callable[..., Design]] = {
 
 
 def default_name(schema: Schema, oracle: str) -> str:
-    """The design to use when none is named: our own for two classes, else the paper's."""
-    two_classes = schema.n_classes == 2 and oracle == "deterministic"
-    return "assisted" if two_classes else "adaptive"
+    """The design to use when none is named: our own where it applies, else the paper's."""
+    return "adaptive" if schema.numeric or oracle != "deterministic" else "assisted"
 
 
 def default_names(schema: Schema, oracle: str) -> tuple[str, ...]:

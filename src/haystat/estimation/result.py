@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from haystat.errors import BadOption
+from haystat.errors import BadOption, NoSupport
+from haystat.estimation.guarantee import Guarantee
 from haystat.estimation.intervals import Region, band_multiplier, t_quantile
 from haystat.estimation.sequences import sequence_multiplier
 from haystat.estimation.tails import Tails
@@ -36,6 +37,7 @@ class Estimate:
     warnings: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict, repr=False)
     tails: Tails | None = field(default=None, repr=False, kw_only=True)
+    guarantee: Guarantee | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def value(self) -> float | FloatArray:
@@ -85,6 +87,27 @@ class Estimate:
     def anytime_interval(self) -> tuple[float, float] | FloatArray:
         """Wider than `interval`, and still right when one stops as soon as it is narrow enough."""
         return self._one_or_all(self.anytime_intervals)
+
+    @cached_property
+    def guaranteed_intervals(self) -> FloatArray:
+        """Intervals that use no model and hold at every look, (m, 2).
+
+        Only the default design records what they need, and only measures that are ratios of totals
+        have them: NoSupport says so.
+        """
+        if len(self.terms) == 0:
+            return self.intervals  # everything is known
+        if self.guarantee is None:
+            raise NoSupport(
+                f"there is no guaranteed interval of {self.measure} from these labels: it needs "
+                "finished stages of the default design; use Estimate.interval"
+            )
+        return self.guarantee.intervals(self.level)
+
+    @property
+    def guaranteed_interval(self) -> tuple[float, float] | FloatArray:
+        """No model, valid at every look and number of labels: (low, high), or (m, 2)."""
+        return self._one_or_all(self.guaranteed_intervals)
 
     def at(self, level: float) -> Estimate:
         """The same estimate with intervals at another level."""
