@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from haystat.response.rank_spline import RankSpline, mid_ranks, spline_basis
+from haystat.response.shares import SplineShares
 from scipy.optimize import minimize
 from scipy.special import expit
 
 import haystat as hs
 from haystat.designs.assisted import Assisted
 from haystat.response import rank_spline
-from haystat.response.rank_spline import RankSpline, mid_ranks, spline_basis
-from haystat.response.shares import SplineShares
 
 RNG = np.random.default_rng(0)
 

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from haystat.estimation.strays import Strays
 from scipy.integrate import quad
 from scipy.stats import halfcauchy, poisson
 
 import haystat as hs
 from haystat.estimation import strays
-from haystat.estimation.strays import Strays
 
 
 def make_strays(found=2.0, inclusion=0.1, n_positives=100.0):

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from haystat.estimation.weights import SMALLEST_CAP, Sample, caps, kept_possible, label_weights
 
 AGAINST = np.array([[False, True], [False, True], [True, False], [True, False]])
