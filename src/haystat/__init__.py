@@ -1,6 +1,6 @@
 """haystat: how good is a classifier when positives are needles in a haystack?"""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 from haystat import designs, errors, measures
 from haystat.comparison.compare import Comparison, compare

@@ -84,9 +84,7 @@ def blocks_of(
     return Blocks(own, own, problem.cells.size, losses), None
 
 
-def _cut(
-    pool: Pool, place: IntArray, ledger: Ledger, measure: Measure
-) -> tuple[Blocks, IntArray]:
+def _cut(pool: Pool, place: IntArray, ledger: Ledger, measure: Measure) -> tuple[Blocks, IntArray]:
     """Blocks of the items that lie in the same cell of both; place (M,) as in SameItems.
 
     A loss that varies inside a cell of the measure has another mean in each block.

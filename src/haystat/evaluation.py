@@ -82,12 +82,12 @@ class Evaluation:
             )
         names = None if annotators is None else tuple(annotators)
         rules = Rules(names, answers_per_item, disagreement)
-        self.pool = pool
+        self.seed = seed_from(random_state)
+        self.pool = pool = pool.ordered(self.seed)
         named = designs.default_name(pool.schema, oracle) if design is None else design
         self.design = designs.resolve(named, **options)
         self._given_measure = measures.resolve(measure)
         self.measure = self._given_measure.bind(pool.schema)
-        self.seed = seed_from(random_state)
         self._problem = pose(pool, self.measure, oracle)
         candidates = pool.candidates(self._problem.cells)
         self._ledger = LEDGERS[oracle](self._problem, self.design, candidates, self.seed)
@@ -259,16 +259,16 @@ class Evaluation:
         """
         log = Log.read(path)
         settings = log.settings
+        pool = pool.ordered(settings["pool_seed"])
         if settings["pool"] != pool.fingerprint or settings["pool_seed"] != pool.seed:
             raise LogError(f"{path} belongs to another pool: ids, scores, strata or seed differ")
         evaluation = cls(
             pool,
-            _given_or_saved("measure", measure, settings["measure"]),
-            _given_or_saved("design", design, settings["design"]),
+            _saved_measure(settings) if measure is None else measure,
+            _saved_design(settings) if design is None else design,
             oracle=settings.get("oracle", "deterministic"),
             random_state=settings["seed"],
             **settings.get("annotation", {}),
-            **({} if design is not None else settings["options"]),
         )
         for what in ("measure", "design"):
             given = evaluation.log.settings[what]
@@ -367,8 +367,16 @@ def seed_from(random_state: RandomState) -> int:
     )
 
 
-def _given_or_saved(what: str, given: Any, saved: str) -> Any:
-    table: Mapping[str, Any] = measures.MEASURES if what == "measure" else designs.DESIGNS
-    if given is None and saved not in table:
-        raise LogError(f"the log's {what} {saved!r} was an object; give it again as `{what}=`")
-    return saved if given is None else given
+def _saved_measure(settings: Mapping[str, Any]) -> str:
+    _check_named("measure", settings, measures.MEASURES)
+    return str(settings["measure"])
+
+
+def _saved_design(settings: Mapping[str, Any]) -> Design:
+    _check_named("design", settings, designs.DESIGNS)
+    return designs.recorded(settings["design"], settings["options"])
+
+
+def _check_named(what: str, settings: Mapping[str, Any], table: Mapping[str, Any]) -> None:
+    if settings[what] not in table:
+        raise LogError(f"the log's {what} {settings[what]!r} was an object; give it again: {what}=")

@@ -9,21 +9,28 @@ import numpy as np
 from haystat.errors import BadOption
 from haystat.estimation.result import Estimate
 
+#: which interval is to be narrow -> the property of an estimate
+INTERVALS = {"interval": "anytime_intervals", "guaranteed": "guaranteed_intervals"}
+
 
 @dataclass(frozen=True)
 class Width:
     """Stop as soon as the interval is at most this wide, for every component of the measure.
 
-    The interval is the one that holds at all times (`Estimate.anytime_interval`): stopping at the
-    first moment at which an ordinary interval looks good makes it wrong too often.
+    interval: "interval" looks at `Estimate.interval`, which for the default design is a posterior's
+        and does not mind when one stops, and for the designs that draw with replacement at
+        `anytime_interval`; "guaranteed" looks at `Estimate.guaranteed_interval`.
 
     >>> Width(0.05)
-    Width(width=0.05)
+    Width(width=0.05, interval='interval')
     """
 
     width: float
+    interval: str = "interval"
 
     def __post_init__(self) -> None:
+        if self.interval not in INTERVALS:
+            raise BadOption(f"interval is {self.interval!r}; it can be {list(INTERVALS)}")
         try:
             allowed = 0 < self.width < np.inf
         except TypeError:
@@ -35,7 +42,7 @@ class Width:
 
     def now(self, estimate: Estimate) -> float:
         """Width of the widest component's interval; NaN where the measure is undefined."""
-        low, high = estimate.anytime_intervals.T
+        low, high = getattr(estimate, INTERVALS[self.interval]).T
         return float(np.max(high - low))
 
     def reached(self, estimate: Estimate) -> bool:

@@ -6,12 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-import haystat as hs
-from haystat.assistance import assisted_from, blocks_of
-from haystat.designs.assisted import Assisted
-from haystat.estimation import assisted as assisted_module
-from haystat.estimation import strays
 from haystat.estimation.assisted import (
     agreement,
     assisted_risk,
@@ -22,6 +16,12 @@ from haystat.estimation.assisted import (
 from haystat.estimation.assisted_result import SMALLEST_FREEDOM, Agreement
 from haystat.estimation.sample import sample_of, strays_of
 from haystat.estimation.weights import label_weights
+
+import haystat as hs
+from haystat.assistance import assisted_from, blocks_of
+from haystat.designs.assisted import Assisted
+from haystat.estimation import assisted as assisted_module
+from haystat.estimation import strays
 from haystat.evaluation import estimate_from
 from haystat.ledger import pose
 from haystat.log import NO_ANSWER

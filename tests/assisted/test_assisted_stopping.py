@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from haystat.estimation.assisted_result import Agreement, AssistedEstimate, Shape, StrayEffect
+from haystat.estimation.strays import Strays
 from scipy.stats import t
 
 import haystat as hs
 from haystat.errors import BadOption
-from haystat.estimation.assisted_result import Agreement, AssistedEstimate, Shape, StrayEffect
 from haystat.estimation.result import Estimate
 from haystat.estimation.sequences import TUNED_FOR, sequence_multiplier
-from haystat.estimation.strays import Strays
 
 Z = 1.959964  # two-sided 95%
 

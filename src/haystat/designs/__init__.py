@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from haystat.designs.adaptive import Adaptive, AdaptiveFlat
@@ -14,7 +14,7 @@ from haystat.designs.oasis import Oasis
 from haystat.designs.passive import Passive
 from haystat.designs.replacement import Proposal, ReplacementDesign
 from haystat.designs.stratified import Stratified
-from haystat.errors import BadOption, UnknownName
+from haystat.errors import BadOption, LogError, UnknownName
 from haystat.measures.outputs import Schema
 
 DESIGNS: dict[str, Callable[..., Design]] = {
@@ -54,6 +54,18 @@ def resolve(design: str | Design, **options: Any) -> Design:
         raise BadOption(f"design {design!r}: {error}") from None
 
 
+def recorded(name: str, options: Mapping[str, Any]) -> Design:
+    """The design of a log, by the method that it was made with; LogError if that is gone."""
+    method = getattr(DESIGNS.get(name), "method", None)
+    made = options.get("method", 1)
+    if method is not None and made != method:
+        raise LogError(
+            f"this was made by method {made} of design {name!r}, of haystat 0.1.0; this version "
+            f"knows method {method}. Open it with pip install haystat==0.1.0, or start anew"
+        )
+    return resolve(name, **options)
+
+
 __all__ = [
     "DESIGNS",
     "Adaptive",
@@ -72,5 +84,6 @@ __all__ = [
     "Stratified",
     "default_name",
     "default_names",
+    "recorded",
     "resolve",
 ]

@@ -107,6 +107,9 @@ class Assisted(ModelSettings, Design):
         choice = once_each(cell, sheet)
         return replace(choice, new_weight=1 / inclusion[cell], inclusion=inclusion)
 
+    def first_rates(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        return self.sizes(problem, self.start(problem, rng))
+
     def covers(self, problem: Problem) -> NDArray[np.bool_]:
         reach = problem.losses.support.any(axis=1, keepdims=True)
         return np.broadcast_to(reach, problem.losses.support.shape)

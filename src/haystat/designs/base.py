@@ -129,6 +129,10 @@ class Design(ABC):
         The draws can only speak about measures whose loss is zero elsewhere.
         """
 
+    def first_rates(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """How likely an item of each cell is to be drawn first, up to a factor, (K,)."""
+        return np.ones(len(problem.cells))
+
     def __str__(self) -> str:
         return self.name
 

@@ -103,7 +103,7 @@ def _ring(
 
 
 def rung_at(cell_size: IntArray, asked: IntArray, key: int) -> FloatArray:
-    """When the clock of the last item asked about rang in each cell, 0 where there is none, (K,)."""
+    """When the clock of the last item asked about rang in each cell, (K,); 0 if there is none."""
     cell = np.repeat(np.arange(len(asked)), asked)
     rank = np.arange(len(cell)) - np.repeat(np.cumsum(asked) - asked, asked)
     gaps = -np.log(uniforms(key, cell, rank)) / (cell_size[cell] - rank)

@@ -49,6 +49,9 @@ class ReplacementDesign(Design):
     def propose(self, problem: Problem, state: Any) -> Proposal:
         """The proposal of the next stage."""
 
+    def first_rates(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        return self.propose(problem, self.start(problem, rng)).unlabelled
+
     def choose(
         self, problem: Problem, state: Any, sheet: Sheet, n: int, rng: np.random.Generator
     ) -> Choice:

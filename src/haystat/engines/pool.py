@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +149,10 @@ class EnginePool:
         if measure.signature(cells.example) is not None:
             return equal_losses(measure, cells.example, len(self.classes))
         return binned_losses(measure, held, of_atom, cells.size, len(self.classes))
+
+    def ordered(self, seed: int) -> Self:
+        """The pool itself: its order was fixed when it was opened."""
+        return self
 
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""

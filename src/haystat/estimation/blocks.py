@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.losses import CellLosses
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
@@ -40,8 +40,8 @@ class AnyPool(Protocol):
         """The label values."""
 
     @property
-    def seed(self) -> int:
-        """Seed of the order of the items inside their cells."""
+    def seed(self) -> int | None:
+        """Seed of the order of the items inside their cells; None if it is not fixed."""
 
     @property
     def fingerprint(self) -> str:
@@ -60,6 +60,9 @@ class AnyPool(Protocol):
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""
+
+    def ordered(self, seed: int) -> Self:
+        """The same pool in the order of this seed, unless it has one of its own."""
 
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""

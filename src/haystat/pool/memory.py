@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -48,7 +49,8 @@ class Pool:
     deviations: of labels that are numbers, the standard deviation of each item's error as the
         system itself sees it; strata are then cut on it.
     columns: further facts of the items, for sub-populations.
-    seed: of the order in which items of a cell are asked about.
+    seed: fixes the order in which items of a cell are asked about; by default every evaluation
+        has an order of its own, by its random_state.
 
     >>> pool = Pool([0.1, 0.4, 0.8, 0.9], strata=2)
     >>> len(pool), pool.n_strata
@@ -70,7 +72,7 @@ class Pool:
         columns: Mapping[str, ArrayLike] | None = None,
         classes: Sequence[Any] | None = (0, 1),
         deviations: ArrayLike | None = None,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         if classes is None:
             checks.only_for_classes(
@@ -83,7 +85,7 @@ class Pool:
         )
         self.systems = tuple(self._class_scores)
         self.size = len(next(iter(self._class_scores.values())))
-        self.seed = checks.checked_integer("seed", seed)
+        self.seed = None if seed is None else checks.checked_integer("seed", seed)
         self._ids = checked_ids(ids, self.size)
         self.columns = checks.checked_columns(columns, self.size)
         self._deviations = checks.checked_deviations(deviations, self.size, classes is None)
@@ -174,7 +176,16 @@ class Pool:
 
     def candidates(self, cells: Cells, seed: int | None = None) -> Candidates:
         """The items of each cell in the order in which they are asked about."""
-        return Candidates(cells, self._ids, self.seed if seed is None else seed)
+        seed = self.seed if seed is None else seed
+        return Candidates(cells, self._ids, 0 if seed is None else seed)
+
+    def ordered(self, seed: int) -> Pool:
+        """The same pool in the order of this seed, unless it has one of its own."""
+        if self.seed is not None:
+            return self
+        pool = copy.copy(self)
+        pool.seed = seed
+        return pool
 
     def index_of(self, item: Any) -> int:
         """Position of the item with this id."""

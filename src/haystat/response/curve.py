@@ -118,7 +118,9 @@ class Told:
         return np.asarray(found + n_negative[others] @ np.log(negative[others]))
 
 
-def shares(logit: FloatArray, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+def shares(
+    logit: FloatArray, below: FloatArray, above: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Share of positives and of negatives under a curve with floors; never quite zero."""
     curve = expit(logit)
     room = 1 - below - above

@@ -205,7 +205,7 @@ def _draw_wrong(
     trend: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Share of predicted positives that are negative whatever their score, given the curve, (S,)."""
+    """Share of predicted positives that are negative whatever their score, by the curve, (S,)."""
     high = model.curve.high
     if not high.any():
         return np.zeros(len(trend))

@@ -116,7 +116,7 @@ def decode_design(spec: Mapping[str, Any], given: Design | None = None) -> Desig
             f"the study's design {spec['object']!r} is an object of your own; give it again: "
             "Study.open(path, design=…)"
         )
-    return designs.resolve(spec["name"], **spec["options"])
+    return designs.recorded(spec["name"], spec["options"])
 
 
 class _NotPlain(Exception):

@@ -10,14 +10,12 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design, Problem
-from haystat.designs.replacement import ReplacementDesign
 from haystat.errors import BadOption, StudyError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
@@ -61,13 +59,8 @@ def first_shares(problem: Problem, design: Design, seed: int) -> FloatArray:
     """Share of the draws that a design begins with in each cell, (K,)."""
     size = problem.cells.size
     share = size / size.sum()
-    if isinstance(design, ReplacementDesign):
-        state = design.start(problem, np.random.default_rng(seed))
-        drawn = design.propose(problem, state).unlabelled * size
-        share = drawn / drawn.sum() if drawn.sum() > 0 else share
-    if isinstance(design, Assisted):
-        share = design.sizes(problem, design.start(problem, np.random.default_rng(seed))) * size
-    return np.asarray(share)
+    drawn = design.first_rates(problem, np.random.default_rng(seed)) * size
+    return np.asarray(drawn / drawn.sum() if drawn.sum() > 0 else share)
 
 
 def allotment(size: IntArray, share: FloatArray, total: int) -> IntArray:
@@ -191,6 +184,10 @@ class SketchPool:
             return equal_losses(measure, cells.example, len(self.classes))
         first, second = (decode_array(self._moments[name]) for name in ("first", "second"))
         return MeanLosses(measure, first, second)
+
+    def ordered(self, seed: int) -> Self:
+        """The pool itself: its order was fixed when the study was made."""
+        return self
 
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""

@@ -135,6 +135,7 @@ class Study:
         chosen = designs.resolve(named, **options)
         bound = measures.resolve(measure).bind(whole.schema)
         seed = seed_from(random_state)
+        whole = whole.ordered(seed)
         problem = pose(whole, bound)
         share = first_shares(problem, chosen, seed)
         settings = {"measure": encode_measure(measure), "design": encode_design(chosen)}

@@ -72,6 +72,7 @@ class Supply:
 
     def _checked(self, pool: AnyPool) -> AnyPool:
         """Raise unless this is the pool that the study was made from."""
+        pool = pool.ordered(self._sketch.seed)
         same = pool.fingerprint == self._sketch.fingerprint and pool.seed == self._sketch.seed
         if not same:
             raise StudyError(
