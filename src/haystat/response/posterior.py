@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit, log_ndtr, logsumexp, ndtr
 
 from haystat.measures.outputs import BoolArray, FloatArray
 from haystat.response.curve import Curve, Fits, Told, fit, shares
@@ -26,8 +26,7 @@ HALF = 0.5  # item that stands in for a class without any, in a ratio
 NO_ERRORS = 0.01  # added to the errors per hit, so that a perfect record is no proof
 MOST_ERRORS = 10.0  # per hit: beyond, a system is simply bad
 N_GRID = 64  # of the rates in a mass
-N_WRONG = 16  # of the shares of wrong predictions
-SMALLEST_WRONG = 1e-5
+WRONG = np.exp(np.linspace(np.log(1e-5), np.log(0.9), 24))  # grid of shares of wrong predictions
 
 
 @dataclass(frozen=True)
@@ -158,9 +157,13 @@ def draw_shares(
     rate = mixture.rate[point] * np.exp(jitter)
     log_weight = _log_weight(model, mixture, (n, n_positive), point, coefficients, rate)
     log_weight += np.sum(noise**2, axis=1) / 2
+    trend = expit(coefficients @ curve.basis.T)
+    wrong_labels = wrong_likelihood(model, n, n_positive, trend, WRONG)
+    fixed = wrong_likelihood(model, n, n_positive, trend, np.array([model.settings.wrong]))
+    log_weight += logsumexp(wrong_labels + wrong_prior(model.settings), axis=1) - fixed[:, 0]
     kept = resampled(log_weight, n_kept, rng)
-    trend = expit(coefficients[kept] @ curve.basis.T)
-    wrong = _draw_wrong(model, n, n_positive, trend, rng)
+    trend = trend[kept]
+    wrong = _draw_wrong(model, wrong_labels[kept], rng)
     below, above = rate[kept][:, None] * curve.low, wrong[:, None] * curve.high
     share = below + (1 - below - above) * trend
     _fill_mass(model, n, n_positive, share, np.where(model.mass, 0.0, trend), rng)
@@ -198,25 +201,34 @@ def resampled(log_weight: FloatArray, n: int, rng: np.random.Generator) -> Float
     return rng.permutation(np.minimum(position, len(weight) - 1))
 
 
-def _draw_wrong(
-    model: LabelModel,
-    n: FloatArray,
-    n_positive: FloatArray,
-    trend: FloatArray,
-    rng: np.random.Generator,
+def wrong_likelihood(
+    model: LabelModel, n: FloatArray, n_positive: FloatArray, trend: FloatArray, wrong: FloatArray
 ) -> FloatArray:
-    """Share of predicted positives that are negative whatever their score, by the curve, (S,)."""
+    """Log likelihood of shares of wrong predictions (W,) under each curve (S, K), (S, W).
+
+    Of the labels of predicted positives, but for a factor that depends on the curve alone.
+    """
     high = model.curve.high
-    if not high.any():
-        return np.zeros(len(trend))
-    grid = np.exp(np.linspace(np.log(SMALLEST_WRONG), np.log(0.9), N_WRONG))
     negative = (n - n_positive) * high
     found = np.flatnonzero(negative)
-    place = np.log(grid / model.settings.wrong) / model.settings.wrong_sd
-    log_posterior = np.log1p(-grid) * n_positive[high].sum() - place**2 / 2
-    miss = 1 - trend[:, found, None] * (1 - grid)  # (S, found, grid)
-    each = np.einsum("f,sfg->sg", negative[found], np.log(np.maximum(miss, 1e-300)))
-    return grid[_picked(log_posterior + each, rng)]
+    miss = 1 - trend[:, found, None] * (1 - wrong)  # (S, found, W)
+    each = np.einsum("f,sfw->sw", negative[found], np.log(np.maximum(miss, 1e-300)))
+    return np.asarray(each + np.log1p(-wrong) * n_positive[high].sum())
+
+
+def wrong_prior(settings: ModelSettings) -> FloatArray:
+    """Log prior of the points of WRONG, (W,)."""
+    height = -((np.log(WRONG / settings.wrong) / settings.wrong_sd) ** 2) / 2
+    return np.asarray(height - logsumexp(height))
+
+
+def _draw_wrong(model: LabelModel, likelihood: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Share of predicted positives that are negative whatever their score, (S,)."""
+    if not model.curve.high.any():
+        return np.zeros(len(likelihood))
+    picked = _picked(likelihood + wrong_prior(model.settings), rng)
+    jitter = np.exp((rng.random(len(likelihood)) - 0.5) * np.log(WRONG[1] / WRONG[0]))
+    return np.minimum(WRONG[picked] * jitter, 1.0)
 
 
 def _fill_mass(
