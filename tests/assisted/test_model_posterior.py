@@ -11,7 +11,14 @@ from scipy.stats import beta, kstest, norm
 
 from haystat.response import posterior
 from haystat.response.curve import Curve
-from haystat.response.posterior import LabelModel, draw_shares, mass_grid, mean_root, resampled
+from haystat.response.posterior import (
+    LabelModel,
+    draw_shares,
+    mass_grid,
+    mean_root,
+    resampled,
+    wrong_likelihood,
+)
 from haystat.response.settings import ModelSettings
 
 SETTINGS = ModelSettings(n_draws=20_000)
@@ -45,7 +52,7 @@ def hidden_prior(model, median):
     return np.diff([0, *prior.cdf(edges[:-1]), 1])
 
 
-def brute_force(model, n, x, n_side=161, n_inside=20):
+def brute_force(model, n, x, n_side=121, n_inside=12):
     """Shares (N, K) on a grid of the exact posterior, and their probabilities (N,)."""
     settings, mixture = model.settings, mixture_of(model, n, x)
     theta = np.stack(
@@ -92,6 +99,49 @@ def test_draws_follow_the_exact_posterior_below_the_threshold(case):
         # Weights that differ cost draws: a quarter of them is left, at least.
         error = np.sqrt(LEVELS * (1 - LEVELS) / (SETTINGS.n_draws / 4))
         assert np.all(np.abs(reached - LEVELS) < 4 * error + 0.006)
+
+
+def brute_force_above(model, n, x, n_side=121, n_inside=4):
+    """The exact posterior of curve, hidden positives and wrong predictions: shares of cell 0."""
+    settings, mixture, low = model.settings, mixture_of(model, n, x), model.curve.low
+    theta = np.stack(
+        np.meshgrid(np.linspace(-12, 12, n_side), np.linspace(-5, 9, n_side), indexing="ij"), -1
+    ).reshape(-1, 2)
+    height = norm.logpdf(theta, model.curve.mean, [settings.intercept_sd, settings.slope_sd]).sum(1)
+    trend = expit(theta @ model.curve.basis.T)
+    inside = np.exp(((np.arange(n_inside) + 0.5) / n_inside - 0.5) * model.rate_step)
+    below = []
+    for g, rate in enumerate(model.rates):
+        chance = np.log(hidden_prior(model, mixture.median[g])[g])
+        for part in rate * inside:
+            share = part + (1 - part) * trend[:, low]
+            below.append(chance + log_likelihood(share, n[low], x[low]))
+    height += np.logaddexp.reduce(below, axis=0)
+    shares, weights = [], []
+    for wrong in np.exp(np.linspace(np.log(1e-5), np.log(0.9), 80)):
+        share = (1 - wrong) * trend[:, ~low]
+        prior = norm.logpdf(np.log(wrong), np.log(settings.wrong), settings.wrong_sd)
+        shares.append(share[:, 0])
+        weights.append(prior + height + log_likelihood(share, n[~low], x[~low]))
+    weight = np.concatenate(weights)
+    weight = np.exp(weight - weight.max())
+    return np.concatenate(shares), weight / weight.sum()
+
+
+def log_likelihood(share, n, x):
+    return np.log(share) @ x + np.log1p(-np.minimum(share, 1 - 1e-16)) @ (n - x)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_draws_follow_the_exact_posterior_above_the_threshold(case):
+    """An error of the system is explained by the curve or by the floor, not by both."""
+    n, x = (np.array(counts, dtype=float) for counts in CASES[case])
+    model = make_model()
+    drawn, (share, weight) = draws_of(model, n, x)[:, 0], brute_force_above(model, n, x)
+    order = np.argsort(share)
+    reached = np.interp(np.quantile(drawn, LEVELS), share[order], np.cumsum(weight[order]))
+    error = np.sqrt(LEVELS * (1 - LEVELS) / (SETTINGS.n_draws / 4))
+    assert np.all(np.abs(reached - LEVELS) < 3 * error + 0.003)
 
 
 def test_without_labels_draws_follow_the_prior():
@@ -248,15 +298,17 @@ def test_predicted_positives_may_be_wrong_whatever_their_score(n_right, n_wrong)
     """The share of wrong ones against prior times likelihood, given a curve of nearly 1."""
     model, n, x = wrong_case(n_right, n_wrong)
     trend = np.full((20_000, 3), 1 - 1e-9)
-    drawn = posterior._draw_wrong(model, n, x, trend, np.random.default_rng(0))
+    likelihood = wrong_likelihood(model, n, x, trend, posterior.WRONG)
+    drawn = posterior._draw_wrong(model, likelihood, np.random.default_rng(0))
     grid = np.exp(np.linspace(np.log(1e-5), np.log(0.9), 4000))
     log_weight = norm.logpdf(np.log(grid), np.log(SETTINGS.wrong), SETTINGS.wrong_sd)
     log_weight += n_right * np.log1p(-grid) + n_wrong * np.log(grid)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    mean, deviation = weight @ grid, np.sqrt(weight @ (grid - weight @ grid) ** 2)
-    assert drawn.mean() == pytest.approx(mean, abs=4 * deviation / np.sqrt(20_000) + 0.1 * mean)
-    assert drawn.std() == pytest.approx(deviation, rel=0.15)
+    mean = weight @ np.log(grid)
+    deviation = np.sqrt(weight @ (np.log(grid) - mean) ** 2)
+    assert np.log(drawn).mean() == pytest.approx(mean, abs=4 * deviation / np.sqrt(20_000))
+    assert np.log(drawn).std() == pytest.approx(deviation, rel=0.05)
 
 
 def test_ten_right_of_ten_do_not_prove_the_other_twenty():
