@@ -308,7 +308,7 @@ def test_predicted_positives_may_be_wrong_whatever_their_score(n_right, n_wrong)
     mean = weight @ np.log(grid)
     deviation = np.sqrt(weight @ (np.log(grid) - mean) ** 2)
     assert np.log(drawn).mean() == pytest.approx(mean, abs=4 * deviation / np.sqrt(20_000))
-    assert np.log(drawn).std() == pytest.approx(deviation, rel=0.05)
+    assert np.log(drawn).std() == pytest.approx(deviation, rel=0.1)
 
 
 def test_ten_right_of_ten_do_not_prove_the_other_twenty():
