@@ -75,8 +75,9 @@ class Curve:
         """Prior precision of the coefficients for each standard deviation of the walk, (G, p)."""
         deviation = np.full((len(bend_sd), len(self.mean)), settings.group_sd)
         deviation[:, 0], deviation[:, 1] = settings.intercept_sd, settings.slope_sd
-        near = np.where(self.length < 1, settings.near, 1.0)
-        deviation[:, self.is_bend] = bend_sd[:, None] * near / np.sqrt(self.length)
+        near = self.length < 1
+        deviation[:, self.is_bend] = np.where(near, bend_sd[:, None], settings.far_sd)
+        deviation[:, self.is_bend] /= np.sqrt(self.length)
         return np.asarray(deviation**-2)
 
 

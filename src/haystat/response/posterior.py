@@ -59,13 +59,18 @@ class LabelModel:
         rate = np.tile(self.rates, len(bend_sds))
         precision = self.curve.precision(np.repeat(bend_sds, len(self.rates)), self.settings)
         start = np.resize(self.curve.mean if start is None else start, precision.shape)
-        told = Told.of(self.curve, n, n_positive, ~self.mass)
+        told = self.told(n, n_positive)
         wrong = np.full(len(rate), self.settings.wrong)
         fits = fit(self.curve, told, rate, wrong, precision, start)
         trend = np.where(self.mass, 0.0, expit(fits.mode @ self.curve.basis.T))
         median = self.hidden_median(n, n_positive, trend)
         log_weight = fits.evidence + self._log_prior(rate, median)
         return Mixture(fits, rate, precision, median, log_weight)
+
+    def told(self, n: FloatArray, n_positive: FloatArray) -> Told:
+        """What the labels (K,) say about the curve."""
+        trust = self.settings.trust
+        return Told.of(self.curve, trust * n, trust * n_positive, ~self.mass)
 
     def hidden_median(self, n: FloatArray, n_positive: FloatArray, share: FloatArray) -> FloatArray:
         """Positives to which hidden ones are relative, (G,), for shares (G, K) without hidden ones.
@@ -95,6 +100,7 @@ class LabelModel:
         """Log posterior of the share of positives in a mass on `mass_grid`, (S, N_GRID)."""
         grid = mass_grid(size)
         likelihood = n_positive * np.log(grid) + (n - n_positive) * np.log1p(-grid)
+        likelihood *= self.settings.trust
         place = np.log(grid * size / (self.settings.mass * median[:, None]))
         return np.asarray(likelihood - (place / self.settings.mass_sd) ** 2 / 2)
 
@@ -179,7 +185,7 @@ def _log_weight(
     rate: FloatArray,
 ) -> FloatArray:
     """Log of exact posterior over mixture weight, but for the normal's own density, (n,)."""
-    told = Told.of(model.curve, *labels, ~model.mass)
+    told = model.told(*labels)
     wrong = np.full(len(rate), model.settings.wrong)
     exact = told.height(*shares(told.basis @ coefficients.T, *told.floors(rate, wrong)))
     deviation = (coefficients - model.curve.mean) ** 2
@@ -209,7 +215,8 @@ def wrong_likelihood(
     Of the labels of predicted positives, but for a factor that depends on the curve alone.
     """
     high = model.curve.high
-    negative = (n - n_positive) * high
+    trust = model.settings.trust
+    negative = trust * (n - n_positive) * high
     found = np.flatnonzero(negative)
     miss = 1 - trend[:, found, None] * (1 - wrong)  # (S, found, W)
     each = np.einsum("f,sfw->sw", negative[found], np.log(np.maximum(miss, 1e-300)))

@@ -13,23 +13,24 @@ class ModelSettings:
 
     intercept_sd: of the logit at the decision threshold, around 0.
     slope, slope_sd: of the logit along t = -logit(rank).
-    bend_sds: the standard deviation per unit of t by which the curve may leave its line; each value
-        is as likely as the others beforehand.
-    near: how many times larger that is within two units of the threshold, where curves break.
+    bend_sds: of the slopes of the curve about their common slope, within two units of the threshold
+        (per unit of t); each value is as likely as the others beforehand.
+    far_sd: the same further away.
     group_sd: of the offset of cells that are predicted otherwise.
     hidden, hidden_sd: hidden positives, for each positive in sight: median (times a factor that
         grows with the errors among the predicted positives) and standard deviation of the log.
     mass, mass_sd: the same in a mass of items that share their score.
     wrong, wrong_sd: share of wrong predictions that the score knows nothing of, among the items
         predicted positive: median and standard deviation of the log.
+    trust: what a label counts for. Below 1 because no curve is exactly right: a tempered likelihood.
     n_draws: joint draws of the posterior.
     """
 
     intercept_sd: float = 5.0
     slope: float = 2.0
     slope_sd: float = 1.5
-    bend_sds: tuple[float, ...] = (0.3, 0.8)
-    near: float = 3.0
+    bend_sds: tuple[float, ...] = (0.9, 2.4)
+    far_sd: float = 1.0
     group_sd: float = 2.0
     hidden: float = 0.02
     hidden_sd: float = 2.0
@@ -37,6 +38,7 @@ class ModelSettings:
     mass_sd: float = 2.5
     wrong: float = 0.005
     wrong_sd: float = 2.0
+    trust: float = 0.75
     n_draws: int = 400
 
     def __post_init__(self) -> None:
