@@ -57,7 +57,7 @@ class LabelView:
         total = self.classes_of_events(labelled)
         share = (total / total.sum(axis=1, keepdims=True))[self.group] * event_share[:, None]
         share[np.arange(len(share)), self.reference] += 1 - event_share
-        return share
+        return np.asarray(share)
 
 
 def label_view(problem: Problem, settings: ModelSettings) -> LabelView:

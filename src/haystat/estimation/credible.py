@@ -48,7 +48,7 @@ class CredibleEstimate(Estimate):
         widest = np.max(np.nan_to_num(reach, nan=0.0, posinf=0.0), axis=1)
         factor = max(float(np.quantile(widest, self.level)), 1.0)
         ends = np.stack([self.values - factor * below, self.values + factor * above], axis=1)
-        return np.clip(ends, *self.bounds)
+        return np.asarray(np.clip(ends, *self.bounds))
 
 
 def credible_estimate(

@@ -90,7 +90,7 @@ def unlabelled(blocks: Blocks, labels: Labels) -> IntArray:
     lost = (labels.nobody + overall) / (drawn + 1)  # a cell without draws is like the others
     in_cell = np.bincount(blocks.cell, weights=left, minlength=len(drawn))
     part = np.maximum(in_cell - labels.nobody, 0.0) * (1 - lost) / np.maximum(in_cell, 1.0)
-    return np.rint(left * part[blocks.cell]).astype(np.int64)
+    return np.asarray(np.rint(left * part[blocks.cell]), dtype=np.int64)
 
 
 def _missing(

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, log_ndtr, logsumexp, ndtr
 
-from haystat.measures.outputs import BoolArray, FloatArray
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.response.curve import Curve, Fits, Told, fit, shares
 from haystat.response.settings import ModelSettings
 
@@ -94,7 +94,8 @@ class LabelModel:
         upper, lower = ((place + side * step / 2) / self.settings.hidden_sd for side in (1, -1))
         first, last = rate == self.rates[0], rate == self.rates[-1]
         inside = np.log(np.maximum(ndtr(upper) - ndtr(lower), 1e-300))
-        return np.where(first, log_ndtr(upper), np.where(last, log_ndtr(-lower), inside))
+        tails = np.where(last, log_ndtr(-lower), inside)
+        return np.asarray(np.where(first, log_ndtr(upper), tails))
 
     def mass_rate(self, n: float, n_positive: float, size: float, median: FloatArray) -> FloatArray:
         """Log posterior of the share of positives in a mass on `mass_grid`, (S, N_GRID)."""
@@ -132,7 +133,7 @@ def mean_root(model: LabelModel, mixture: Mixture, n: FloatArray, x: FloatArray)
     """
     logit = mixture.fits.mode @ model.curve.basis.T
     wrong = model.settings.wrong * model.curve.high
-    positive, _ = shares(logit, mixture.rate[:, None] * model.curve.low, wrong)
+    positive, _ = shares(logit, mixture.rate[:, None] * model.curve.low, np.asarray(wrong))
     root = mixture.weight @ np.sqrt(positive)
     for cell in np.flatnonzero(model.mass):
         log_posterior = model.mass_rate(n[cell], x[cell], model.size[cell], mixture.median)
@@ -173,14 +174,14 @@ def draw_shares(
     below, above = rate[kept][:, None] * curve.low, wrong[:, None] * curve.high
     share = below + (1 - below - above) * trend
     _fill_mass(model, n, n_positive, share, np.where(model.mass, 0.0, trend), rng)
-    return share
+    return np.asarray(share)
 
 
 def _log_weight(
     model: LabelModel,
     mixture: Mixture,
     labels: tuple[FloatArray, FloatArray],
-    point: FloatArray,
+    point: IntArray,
     coefficients: FloatArray,
     rate: FloatArray,
 ) -> FloatArray:
@@ -198,7 +199,7 @@ def _log_weight(
     return np.asarray(exact - peak[point])
 
 
-def resampled(log_weight: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+def resampled(log_weight: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
     """Positions of n draws in proportion to truncated weights (Ionides 2008), in random order."""
     weight = np.exp(log_weight - log_weight.max())
     weight = np.minimum(weight, weight.mean() * np.sqrt(len(weight)))
@@ -235,7 +236,7 @@ def _draw_wrong(model: LabelModel, likelihood: FloatArray, rng: np.random.Genera
         return np.zeros(len(likelihood))
     picked = _picked(likelihood + wrong_prior(model.settings), rng)
     jitter = np.exp((rng.random(len(likelihood)) - 0.5) * np.log(WRONG[1] / WRONG[0]))
-    return np.minimum(WRONG[picked] * jitter, 1.0)
+    return np.asarray(np.minimum(WRONG[picked] * jitter, 1.0))
 
 
 def _fill_mass(
@@ -261,9 +262,9 @@ def mass_grid(size: float) -> FloatArray:
     return np.exp(np.linspace(np.log(min(FEWEST / 10 / size, 0.1)), np.log(0.9), N_GRID))
 
 
-def _picked(log_posterior: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _picked(log_posterior: FloatArray, rng: np.random.Generator) -> IntArray:
     """A position drawn from each row (S, n) of log probabilities, (S,)."""
     chance = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
     total = np.cumsum(chance, axis=1)
     position = np.sum(total < rng.random(len(total))[:, None] * total[:, -1:], axis=1)
-    return np.minimum(position, chance.shape[1] - 1)
+    return np.asarray(np.minimum(position, chance.shape[1] - 1))

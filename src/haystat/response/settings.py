@@ -22,7 +22,7 @@ class ModelSettings:
     mass, mass_sd: the same in a mass of items that share their score.
     wrong, wrong_sd: share of wrong predictions that the score knows nothing of, among the items
         predicted positive: median and standard deviation of the log.
-    trust: what a label counts for. Below 1 because no curve is exactly right: a tempered likelihood.
+    trust: what a label counts for: a tempered likelihood, as no curve is exactly right.
     n_draws: joint draws of the posterior.
     """
 

@@ -119,7 +119,7 @@ def write_chunks(
             rows = slice(done + start, done + start + len(part))
             ids = [plain(pool.id_of(item)) for item in part]
             chunk = _encode_chunk(ids, outputs.take(rows), shown, rows)
-            if not np.array_equal(unit_numbers(ids, pool.seed), numbers):
+            if not np.array_equal(unit_numbers(ids, pool.seed or 0), numbers):
                 chunk["u"] = numbers.tolist()
             content = pack(chunk)
             row = (cell, first + start, len(part), content)
