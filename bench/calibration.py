@@ -57,6 +57,9 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, help="where to add what is found")
     parser.add_argument("--compare", type=Path, help="a file with the other designs' repeats")
     parser.add_argument("--only", help="pools with this in their name")
+    parser.add_argument(
+        "--no-guarantees", action="store_true", help="do not look at the guaranteed interval"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random pools")
     parser.add_argument("--shared", type=Path, default=SHARED)
     parser.add_argument("--cache", type=Path, default=CACHE)
@@ -82,7 +85,7 @@ def read(path: Path | None) -> list[Record]:
 def groups(given: argparse.Namespace, known: Known) -> Iterator[Asked]:
     """The measures of a pool: each with draws of its own, or all with those of the first."""
     names = applicable(given.measures, known)
-    rest = (given.budgets, given.stop, given.repeats, given.jobs)
+    rest = (given.budgets, given.stop, given.repeats, given.jobs, not given.no_guarantees)
     if given.reuse and names:
         first = next((name for name in ("f1", "accuracy") if name in names), names[0])
         yield Asked(first, tuple(name for name in names if name != first), *rest)
