@@ -174,7 +174,7 @@ class Ledger:
 
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, also of stages that are not finished, and their labels."""
-        told = [(item, label) for item, label in self.label_of.items() if label != NO_ANSWER]
+        told = sorted((i, label) for i, label in self.label_of.items() if label != NO_ANSWER)
         item, label = np.array(told, dtype=np.int64).reshape(-1, 2).T
         return item, label
 
