@@ -147,7 +147,7 @@ def marked(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", map(marked, KINDS))
+@pytest.mark.parametrize("kind", [marked(kind) for kind in KINDS])
 def test_the_interval_covers_at_its_level(kind, oracle, truth):
     make, measure = KINDS[kind]
     exact = truth(measure, *make())[0]
