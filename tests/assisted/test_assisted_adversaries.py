@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
+from scipy.stats import binom
 
 import haystat as hs
 
-REPEATS, BUDGET = 40, 300
+REPEATS, BUDGET = 60, 300
+#: a miss in one of a thousand sound tests
+FLOOR = binom.ppf(0.001, REPEATS, 0.95)
 
 
 def logits(seed, size=5000, centre=-4.0, spread=2.0):
@@ -64,46 +67,104 @@ def all_predicted_negative():
     return hs.Pool(expit(z), np.zeros(len(z), dtype=int)), label
 
 
+def label_noise():
+    """0.4% of the predicted negatives are positive, whatever their score."""
+    rng = np.random.default_rng(11)
+    label = (np.arange(20_000) < 200).astype(int)
+    scores = expit(2 * (rng.normal(4.5 * label, 1) - 3))
+    label[(scores < 0.5) & (rng.random(len(label)) < 0.004)] = 1
+    return hs.Pool(scores), label
+
+
+def two_scores():
+    rng = np.random.default_rng(12)
+    given = np.arange(20_000) < 600
+    label = (rng.random(20_000) < np.where(given, 0.7, 0.005)).astype(int)
+    return hs.Pool(np.where(given, 0.9, 0.1)), label
+
+
+def all_predicted_positive():
+    rng = np.random.default_rng(16)
+    z = rng.normal(0, 1, 10_000)
+    label = (rng.random(10_000) < expit(logit(0.99) + 0.5 * z)).astype(int)
+    return hs.Pool(0.5 + expit(z) / 2, np.ones(10_000, dtype=int)), label
+
+
+def wrong_at_the_top():
+    """One in twenty of the surest predictions is wrong, as of all others."""
+    rng = np.random.default_rng(17)
+    label = (np.arange(10_000) < 600).astype(int)
+    scores = expit(2 * (rng.normal(5 * label, 1) - 2.5))
+    label[(scores > 0.5) & (rng.random(10_000) < 0.05)] = 0
+    return hs.Pool(scores), label
+
+
+def four_even_classes():
+    """Scores of a decent classifier, on the scale of a softmax."""
+    rng = np.random.default_rng(20)
+    label = rng.integers(4, size=8000)
+    raw = rng.normal(0, 1, (8000, 4)) + 2.0 * np.eye(4)[label]
+    chance = np.exp(1.5 * raw)
+    return hs.Pool(chance / chance.sum(axis=1, keepdims=True), classes=(0, 1, 2, 3)), label
+
+
+#: what makes the pool, and the measure
 KINDS = {
-    make.__name__: make
-    for make in (
-        constant_scores,
-        three_scores,
-        turned_round_in_a_region,
-        positives_deep_in_the_tail,
-        balanced_classes,
-        badly_calibrated,
-        twenty_positives,
-        all_predicted_negative,
+    make.__name__: (make, measure)
+    for make, measure in (
+        (constant_scores, "f1"),
+        (three_scores, "f1"),
+        (turned_round_in_a_region, "f1"),
+        (positives_deep_in_the_tail, "f1"),
+        (balanced_classes, "f1"),
+        (badly_calibrated, "f1"),
+        (twenty_positives, "f1"),
+        (all_predicted_negative, "accuracy"),
+        (label_noise, "f1"),
+        (two_scores, "f1"),
+        (all_predicted_positive, "precision"),
+        (wrong_at_the_top, "precision"),
+        (four_even_classes, "accuracy"),
     )
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_pool_makes_it_much_worse_than_the_other_designs(kind):
-    pool, label = KINDS[kind]()
-    measure = "accuracy" if kind == "all_predicted_negative" else "f1"
-    names = ["passive", "adaptive", "assisted"]
-    frame = hs.simulate(pool, label, measure, names, [BUDGET], repeats=REPEATS)
-    passive, adaptive, assisted = frame.to_dict("records")
-    # The upper end of a bootstrap interval: so few repeats do not tell the others' errors well.
-    best = min(one["mse_high"] for one in (passive, adaptive) if not one["undefined"])
-    assert assisted["undefined"] == 0
-    assert assisted["mse"] <= 1.5 * best
-    assert assisted["coverage"] >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / REPEATS)
+def estimates_of(kind, oracle, repeats=REPEATS, budget=BUDGET):
+    make, measure = KINDS[kind]
+    pool, label = make()
+    for seed in range(repeats):
+        ev = hs.Evaluation(pool, measure, "assisted", random_state=seed)
+        yield ev.run(oracle(label), budget, budget // 3)
+
+
+#: labels too few for what the prior thinks unlikely: coverage of 0.45, 0.80, 0.83 at 300 of them
+UNLIKELY = {"label_noise", "three_scores", "wrong_at_the_top"}
+
+
+def marked(kind):
+    reason = "below the floor: the score knows nothing of the errors and the prior expects fewer"
+    return pytest.param(kind, marks=pytest.mark.xfail(reason=reason) if kind in UNLIKELY else ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [marked(kind) for kind in KINDS])
+def test_the_interval_covers_at_its_level(kind, oracle, truth):
+    make, measure = KINDS[kind]
+    exact = truth(measure, *make())[0]
+    ends = np.array([estimate.interval for estimate in estimates_of(kind, oracle)])
+    assert np.sum((ends[:, 0] <= exact) & (exact <= ends[:, 1])) >= FLOOR
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_interval_lies_in_the_range_around_the_value(kind, oracle):
-    pool, label = KINDS[kind]()
-    ev = hs.Evaluation(pool, "f1", "assisted", random_state=0)
+    make, measure = KINDS[kind]
+    pool, label = make()
+    ev = hs.Evaluation(pool, measure, "assisted", random_state=0)
     for n in (1, 9, 90):
-        ev.run(oracle(label), ev.n_labels + n, n)
-        estimate = ev.estimate()
-        for low, high in (
-            estimate.interval,
-            estimate.interval_if_falling,
-            estimate.interval_from_labels,
-            estimate.anytime_interval,
-        ):
-            assert 0 <= low <= estimate.value <= high <= 1
+        estimate = ev.run(oracle(label), ev.n_labels + n, n)
+        low, high = estimate.interval
+        assert 0 <= low <= estimate.value <= high <= 1
+        assert low < high
+        assert estimate.anytime_interval == estimate.interval
+        low, high = estimate.guaranteed_interval
+        assert 0 <= low < high <= 1

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.assistance import assisted_from
-from haystat.designs.assisted import Assisted
-from haystat.errors import BadOption
-from haystat.ledger import pose
-from haystat.log import NO_ANSWER
+from haystat.errors import BadOption, HaystatError
+from haystat.study import verify
 
 
 def same(one, other):
     """Whether two estimates agree bit for bit."""
     return (
         one.values.tobytes() == other.values.tobytes()
-        and one.terms.tobytes() == other.terms.tobytes()
+        and one.draws.tobytes() == other.draws.tobytes()
         and one.intervals.tobytes() == other.intervals.tobytes()
-        and one.anytime_intervals.tobytes() == other.anytime_intervals.tobytes()
+        and one.guaranteed_intervals.tobytes() == other.guaranteed_intervals.tobytes()
     )
 
 
@@ -31,13 +31,14 @@ def ask_and_tell(ev, label, n):
 
 def test_a_saved_evaluation_goes_on_bit_for_bit(tmp_path, pool_of):
     pool, label = pool_of(500)
-    ev = hs.Evaluation(pool, "f1", "assisted", random_state=4, cap=0.02, uniform=(0.05, 0.2))
+    ev = hs.Evaluation(pool, "f1", "assisted", random_state=4, hidden=0.05, uniform=(0.05, 0.2))
     for n in (20, 1, 30):
         ask_and_tell(ev, label, n)
     ev.ask(5)
     ev.save(tmp_path / "log")
     again = hs.Evaluation.load(tmp_path / "log", pool)
-    assert again.design.cap == 0.02
+    assert again.design == ev.design
+    assert again.design.hidden == 0.05
     assert same(ev.estimate(), again.estimate())
     assert [q.item for q in ev.pending] == [q.item for q in again.pending]
     for one in (ev, again):
@@ -99,78 +100,58 @@ def _inclusion(study):
         return fold.ledger.inclusion
 
 
-def test_open_stages_do_not_share_items_and_count_when_they_are_finished(pool_of):
+def test_a_study_passes_the_audit_and_its_settings_are_recorded(tmp_path, pool_of):
     pool, label = pool_of(500)
-    ev = hs.Evaluation(pool, "f1", "assisted", random_state=1)
-    stages = [[q.item for q in ev.ask(n)] for n in (20, 15, 10)]
-    assert len({item for stage in stages for item in stage}) == 45
-    ev.tell({item: int(label[item]) for item in stages[0] + stages[2]})
-    assert ev.estimate().n_labels == 20
-    alone = hs.Evaluation(pool, "f1", "assisted", random_state=1)
-    ask_and_tell(alone, label, 20)
-    assert same(alone.estimate(), ev.estimate())
-    ev.tell({item: int(label[item]) for item in stages[1]})
-    assert ev.estimate().n_labels == 45
+    path = tmp_path / "s"
+    options = {"mass": 0.2, "bend_sds": (0.2, 0.5, 1.0)}
+    with hs.Study.create(
+        path, pool, measure="f1", design="assisted", random_state=4, **options
+    ) as study:
+        for n in (20, 1, 30):
+            study.tell({q.item: int(label[q.item]) for q in study.ask(n)})
+        study.correct(study.answers[0].item, 1 - int(label[study.answers[0].item]))
+        study.tell({q.item: int(label[q.item]) for q in study.ask(10)})
+    verdict = verify(path)
+    assert verdict.ok, verdict.findings
+    with hs.Study.open(path) as again, again.reading() as fold:
+        design = fold.ledger.design
+    assert (design.mass, design.bend_sds, design.method) == (0.2, (0.2, 0.5, 1.0), 2)
 
 
-def told_and_truth(measure, size=300, rate=(0.6, 0.02)):
-    """What is hard for the system is hard for people; the truth about the others."""
-    rng = np.random.default_rng(0)
-    scores = 1 / (1 + np.exp(-rng.normal(-0.5, 1.5, size)))
-    label = (rng.random(size) < scores).astype(int)
-    lost = rng.random(size) < np.where(np.abs(scores - 0.5) < 0.25, *rate)
-    pool = hs.Pool(scores, strata=8)
-    problem = pose(pool, hs.measures.resolve(measure).bind(pool.schema))
-    kept = np.flatnonzero(~lost)
-    share = np.full(len(kept), 1 / len(kept))
-    risk = problem.measure.risk(pool.outputs(kept), label[kept], share)
-    return pool, problem, np.where(lost, NO_ANSWER, label), problem.measure.value(risk)[0]
+def test_a_study_of_the_first_release_is_refused_by_one_line_that_names_it():
+    path = Path(__file__).parents[1] / "fixtures" / "v0.1.0" / "default.haystat"
+    with pytest.raises(HaystatError, match=r"haystat.*0\.1\.0") as caught:
+        hs.Study.open(path).estimate()
+    assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("measure", ["accuracy", "f1"])
-def test_at_the_end_the_estimate_is_exact_about_items_that_can_be_labelled(measure, ledger_after):
-    pool, problem, told, exact = told_and_truth(measure)
-    ledger = ledger_after(pool, problem, told, [150, 150], 1)
-    estimate = assisted_from(pool, ledger, Assisted(), problem.measure, 0.95)
-    assert estimate.value == pytest.approx(exact, rel=1e-12)
-    assert estimate.n_labels == np.sum(told != NO_ANSWER)
-    assert ledger.unanswered_share() == pytest.approx(np.mean(told == NO_ANSWER))
+@pytest.mark.parametrize("method", [None, 1, 3])
+def test_another_method_is_refused_by_one_line_that_names_it(tmp_path, pool_of, method):
+    """A log without a method is of 0.1.0, whose settings were others."""
+    pool, label = pool_of(100)
+    ev = hs.Evaluation(pool, "f1", "assisted", random_state=4)
+    ask_and_tell(ev, label, 10)
+    ev.save(tmp_path / "log")
+    lines = (tmp_path / "log").read_text().splitlines()
+    settings = json.loads(lines[0])
+    options = {"method": method, "slope": 2.0}
+    if method is None:
+        options = {"rare": 0.01, "slope": 1.5, "slope_sd": 1.5, "bend_sd": 1.0, "cap": 0.05}
+    _put(settings, "options", options)
+    (tmp_path / "log").write_text("\n".join([json.dumps(settings), *lines[1:]]) + "\n")
+    with pytest.raises(HaystatError, match=rf"method {method or 1} .*assisted") as caught:
+        hs.Evaluation.load(tmp_path / "log", pool)
+    assert "\n" not in str(caught.value)
+    assert "0.1.0" in str(caught.value) or method == 3
 
 
-def test_items_out_of_reach_do_not_disturb_those_that_nobody_can_label(ledger_after):
-    """Precision asks about predicted positives alone."""
-    pool, problem, told, exact = told_and_truth("precision")
-    early, late = (ledger_after(pool, problem, told, [20, n], 1) for n in (20, 280))
-    assert np.any(late.inclusion == 0)
-    estimate = assisted_from(pool, early, Assisted(), problem.measure, 0.95)
-    assert abs(estimate.value - exact) < 4 * estimate.std_error
-    estimate = assisted_from(pool, late, Assisted(), problem.measure, 0.95)
-    assert estimate.value == pytest.approx(exact, rel=1e-12)
-
-
-@pytest.mark.parametrize("measure", ["accuracy", "f1"])
-def test_on_the_way_the_estimate_is_about_items_that_can_be_labelled(measure, ledger_after):
-    pool, problem, told, exact = told_and_truth(measure)
-    runs = []
-    for seed in range(100):
-        ledger = ledger_after(pool, problem, told, [60, 60], seed)
-        estimate = assisted_from(pool, ledger, Assisted(), problem.measure, 0.95)
-        runs.append((estimate.value, ledger.unanswered_share()))
-    (value, share), (error, share_error) = np.mean(runs, axis=0), np.std(runs, axis=0) / 10
-    assert abs(share - np.mean(told == NO_ANSWER)) < 4 * share_error
-    assert abs(value - exact) < 4 * error
-
-
-@pytest.mark.parametrize("step", [1, 50])
-def test_one_label_at_a_time_is_as_good_as_fifty(pool_of, ledger_after, truth, step):
-    pool, label = pool_of(400, centre=0.0)
-    problem = pose(pool, hs.measures.resolve("accuracy").bind(pool.schema))
-    values = []
-    for seed in range(50):
-        ledger = ledger_after(pool, problem, label, [step] * (50 // step), seed)
-        values.append(assisted_from(pool, ledger, Assisted(), problem.measure, 0.95).value)
-    miss = np.mean(values) - truth("accuracy", pool, label)[0]
-    assert abs(miss) < 4 * np.std(values) / np.sqrt(len(values))
+def _put(tree, name, value):
+    """Replace the value of a name, wherever it stands in nested dicts."""
+    for key, part in tree.items():
+        if key == name:
+            tree[key] = value
+        elif isinstance(part, dict):
+            _put(part, name, value)
 
 
 def test_a_stochastic_oracle_and_numbers_are_refused_with_a_way_out(pool_of):
@@ -192,13 +173,15 @@ def test_a_stochastic_oracle_and_numbers_are_refused_with_a_way_out(pool_of):
         {"uniform": (0.5, 0.3)},
         {"uniform": (0.5, 1.3)},
         {"slope_sd": 0},
-        {"bend_sd": -1},
+        {"bend_sds": (0.3, -1)},
+        {"hidden": 0},
+        {"mass_sd": -1},
+        {"method": 1},
+        {"least": 0},
         {"rare": 0},
         {"dense": 0},
         {"by_cell": -0.1},
         {"by_cell": 1.1},
-        {"cap": 0},
-        {"cap": np.nan},
     ],
 )
 def test_options_out_of_range_are_refused_by_name(pool_of, options):

@@ -6,16 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from haystat.estimation.assisted_result import Agreement, AssistedEstimate, Shape, StrayEffect
-from haystat.estimation.strays import Strays
-from scipy.stats import t
+from scipy.stats import binom
 
 import haystat as hs
 from haystat.errors import BadOption
 from haystat.estimation.result import Estimate
 from haystat.estimation.sequences import TUNED_FOR, sequence_multiplier
-
-Z = 1.959964  # two-sided 95%
 
 
 def make_estimate(value=0.8, error=0.01, n=400, **changes):
@@ -94,90 +90,26 @@ def test_run_stops_once_the_interval_is_narrow_enough(pool_of, oracle, design):
     assert high - low <= 0.25
 
 
-def make_assisted(value, error, bounds=(0.0, 1.0), **parts):
-    terms = np.array([[error]])
-    return AssistedEstimate(
-        "loss", ("loss",), np.array([value]), terms, 0.95, 50, 50, bounds, **parts
-    )
-
-
-def test_strays_widen_the_interval_on_their_side_by_squares():
-    """One stray moves the measure down by 0.01, one is counted in."""
-    items = np.array([2.0]), np.zeros(1), np.array([100.0]), np.zeros(1)
-    hidden = Strays(*items, 0.5, 10.0, np.array([True]))
-    effect = StrayEffect(hs.measures.Brier(), np.array([0.5]), np.array([-0.01]), 1.0)
-    estimate = make_assisted(0.5, 0.02, strays=hidden, effect=effect)
-    fewest, most = hidden.posterior(0.95)
-    half = Z * 0.02
+def test_width_goes_by_the_interval_that_is_named(pool_of, oracle):
+    pool, label = pool_of(600, centre=0.0)
+    ev = hs.Evaluation(pool, "accuracy", "assisted", random_state=0)
+    estimate = ev.run(oracle(label), 100, 50)
     low, high = estimate.interval
-    assert 0.5 - low == pytest.approx(np.hypot(half, 0.01 * (most - 1)), rel=1e-5)
-    assert high - 0.5 == pytest.approx(half + 0.01 * max(1 - fewest, 0), rel=1e-5)
-    alone = estimate.interval_if_falling
-    np.testing.assert_allclose(alone, (0.5 - half, 0.5 + half + 0.01), rtol=1e-6)
-    widths = [end - start for start, end in (alone, estimate.interval, estimate.anytime_interval)]
-    assert widths == sorted(widths)
+    assert hs.Width(0.1).now(estimate) == pytest.approx(high - low)
+    low, high = estimate.guaranteed_interval
+    assert hs.Width(0.1, "guaranteed").now(estimate) == pytest.approx(high - low)
+    with pytest.raises(BadOption, match="interval is 'narrow'"):
+        hs.Width(0.1, "narrow")
 
 
-@pytest.mark.parametrize("count", [1, 4, 30])
-def test_an_error_like_that_of_a_count_has_the_score_interval_of_a_count(count):
-    """A Poisson count of weight w: the ends are the means m with (k - m)^2 = z^2 m."""
-    weight = 0.01
-    shape = Shape(np.array([weight]), np.array([np.inf]))
-    estimate = make_assisted(weight * count, weight * np.sqrt(count), shape=shape)
-    means = np.array(estimate.interval) / weight
-    np.testing.assert_allclose((count - means) ** 2, Z**2 * means, rtol=1e-4)
-    assert means[0] < count < means[1]
-
-
-@pytest.mark.parametrize("level", [0.9, 0.95, 0.999])
-def test_an_interval_for_all_times_is_no_narrower_than_one_for_once(level):
-    shape = Shape(np.array([-0.01]), np.array([8.0]))
-    estimate = replace(make_assisted(0.5, 0.02, shape=shape), n_labels=500, level=level)
-    (low, high), (first, last) = estimate.interval, estimate.anytime_interval
-    assert first <= low < high <= last
-
-
-def test_a_component_without_a_value_has_no_interval():
-    agreement = Agreement(np.array([0.4, np.nan]), 0.0)
-    ends = agreement.extend(np.array([[np.nan, np.nan], [0.2, 0.3]]), 0.95)
-    np.testing.assert_array_equal(ends, [[np.nan, np.nan], [0.2, 0.3]])
-
-
-@pytest.mark.parametrize("lean", [-0.01, 0.0, 0.01])
-def test_few_large_parts_reach_further_on_the_side_they_lean_to(lean):
-    """Student's quantile there, the normal one on the other side, both where they do not lean."""
-    few, many = t.ppf(0.975, 8), Z
-    shape = Shape(np.array([lean]), np.array([8.0]))
-    low, high = make_assisted(0.5, 0.02, shape=shape).interval
-
-    def distance(multiplier, sign):
-        shift = sign * multiplier**2 / 2 * lean
-        return np.hypot(multiplier * 0.02, shift) + shift
-
-    assert 0.5 - low == pytest.approx(distance(many if lean > 0 else few, -1), rel=1e-4)
-    assert high - 0.5 == pytest.approx(distance(many if lean < 0 else few, 1), rel=1e-4)
-
-
-def test_the_moments_of_equal_parts_tell_their_size_and_number():
-    """n parts, each +s with variance s^2 as a Poisson count has it: third n s^3, fourth n s^4."""
-    n, size = 12, 0.03
-    moments = (np.array([n * size**power]) for power in (2, 3, 4))
-    shape = Shape.of(*moments)
-    np.testing.assert_allclose([shape.lean[0], shape.freedom[0]], [size, n])
-    assert shape.quantile(0.9)[0] == pytest.approx(t.ppf(0.95, n))
-    few = Shape.of(*(np.array([2 * size**power]) for power in (2, 3, 4)))
-    assert few.freedom[0] == 8  # as many are taken to be there at least
-    nothing = Shape.of(np.zeros(1), np.zeros(1), np.zeros(1))
-    assert nothing.quantile(0.95)[0] == pytest.approx(Z, rel=1e-5)
-
-
-@pytest.mark.parametrize("value", [0.0, 1.0])
-def test_a_value_at_the_end_of_its_range_lies_in_its_interval(value):
-    low, high = make_assisted(value, 0.01).interval
-    assert 0 <= low <= value <= high <= 1
-    assert high - low == pytest.approx(Z * 0.01, rel=1e-5)
-
-
-def test_one_label_says_nothing_for_all_times():
-    estimate = replace(make_assisted(0.4, 0.01), n_labels=1)
-    assert estimate.anytime_interval == (0, 1)
+@pytest.mark.slow
+def test_stopping_by_width_keeps_the_coverage(pool_of, oracle, truth):
+    """Looks after every 25 labels, until the interval is narrow enough."""
+    pool, label = pool_of(2000, centre=-2.0)
+    exact = truth("f1", pool, label)[0]
+    covered, repeats = 0, 80
+    for seed in range(repeats):
+        ev = hs.Evaluation(pool, "f1", "assisted", random_state=seed)
+        low, high = ev.run(oracle(label), 800, 25, until=hs.Width(0.15)).interval
+        covered += low <= exact <= high
+    assert covered >= binom.ppf(0.001, repeats, 0.95)

@@ -26,7 +26,9 @@ class CredibleEstimate(Estimate):
     def intervals(self) -> FloatArray:
         """Equal-tailed credible intervals: quantiles of the draws, (m, 2)."""
         tail = (1 - self.level) / 2
-        ends = np.nanquantile(self.draws, [tail, 1 - tail], axis=0).T
+        known = ~np.isnan(self.values)
+        ends = np.full((len(known), 2), np.nan)
+        ends[known] = np.nanquantile(self.draws[:, known], [tail, 1 - tail], axis=0).T
         slack = ROUNDING * np.maximum(1.0, np.abs(ends))
         return np.clip(ends + slack * [-1.0, 1.0], *self.bounds)
 

@@ -1,0 +1,219 @@
+"""The problem as the model sees it: events, classes of events, cells on either side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import haystat as hs
+from haystat.designs.assisted import Assisted, contradicted, label_variance
+from haystat.designs.labels import LabelView, label_view
+from haystat.ledger import pose
+from haystat.response.settings import ModelSettings
+
+SETTINGS = ModelSettings()
+
+
+def posed(pool, measure="f1"):
+    return pose(pool, hs.measures.resolve(measure).bind(pool.schema))
+
+
+def viewed(pool, measure="f1"):
+    problem = posed(pool, measure)
+    return problem, label_view(problem, SETTINGS)
+
+
+def make_view(reference, group, other):
+    return LabelView(None, np.array(reference), np.array(group), np.array(other, dtype=float))
+
+
+def test_an_event_is_a_label_that_differs_from_the_reference():
+    view = make_view([0, 2], [0, 1], [[0, 1, 1], [1, 1, 0]])
+    labelled = np.array([[5, 1, 2], [3, 0, 4]])
+    n, events = view.events(labelled)
+    np.testing.assert_array_equal(n, [8, 7])
+    np.testing.assert_array_equal(events, [3, 3])
+
+
+def test_classes_of_events_are_counted_by_the_way_of_prediction():
+    view = make_view([0, 0, 2], [0, 0, 1], [[0, 0.5, 1.5], [1, 1, 0]])
+    labelled = np.array([[5, 1, 2], [9, 3, 0], [3, 0, 4]])
+    np.testing.assert_allclose(view.classes_of_events(labelled), [[0, 4.5, 3.5], [4, 1, 0]])
+
+
+def test_shares_of_the_classes_sum_to_one_and_split_the_events():
+    view = make_view([0, 0, 2], [0, 0, 1], [[0, 0.5, 1.5], [1, 1, 0]])
+    nothing = np.zeros((3, 3), dtype=np.int64)
+    share = view.shares(np.array([0.4, 0.0, 1.0]), nothing)
+    np.testing.assert_allclose(share, [[0.6, 0.1, 0.3], [1, 0, 0], [0.5, 0.5, 0]])
+    np.testing.assert_allclose(share.sum(axis=1), 1)
+
+
+def two_classes(size=1000, seed=0, **options):
+    scores = np.random.default_rng(seed).beta(0.5, 3, size)
+    return hs.Pool(scores, **{"strata": 10, **options})
+
+
+def test_with_two_classes_the_event_is_a_positive_label():
+    pool = two_classes()
+    problem, view = viewed(pool)
+    labelled = np.stack([np.arange(len(problem.cells)), np.full(len(problem.cells), 2)], axis=1)
+    n, events = view.events(labelled)
+    np.testing.assert_array_equal(events, 2)
+    np.testing.assert_array_equal(n, np.arange(len(n)) + 2)
+    share = view.shares(np.linspace(0, 1, len(n)), labelled)
+    np.testing.assert_allclose(share[:, 1], np.linspace(0, 1, len(n)))
+
+
+def test_cells_lie_by_their_score_on_either_side_of_the_threshold():
+    pool = two_classes()
+    problem, view = viewed(pool)
+    curve = view.model.curve
+    predicted = problem.cells.example.predictions[:, 0]
+    np.testing.assert_array_equal(curve.high, predicted == 1)
+    np.testing.assert_array_equal(curve.low, predicted == 0)
+    assert view.model.size.sum() == len(pool)
+    # The line's column rises with the score: t = -logit(rank from the top).
+    order = np.argsort(problem.cells.example.scores[:, 0])
+    assert np.all(np.diff(curve.basis[order, 1]) > 0)
+    share_above = np.array([np.mean(pool.scores > s) for s in problem.cells.example.scores[:, 0]])
+    t = np.log(1 - share_above) - np.log(np.maximum(share_above, 1e-9))
+    inside = (share_above > 0.02) & (share_above < 0.98)
+    assert np.corrcoef(t[inside], curve.basis[inside, 1])[0, 1] > 0.95
+    threshold = np.mean(pool.outputs(np.arange(len(pool))).predictions)
+    assert np.all(curve.basis[curve.high, 1] > curve.basis[curve.low, 1].max())
+    assert 0 < threshold < 1
+
+
+def test_two_systems_have_a_floor_only_where_they_agree_and_offsets_where_not():
+    rng = np.random.default_rng(1)
+    truth = rng.normal(-1, 1.5, 2000)
+    pool = hs.Pool({name: truth + rng.normal(0, 0.7, 2000) for name in ("a", "b")}, strata=8)
+    problem, view = viewed(pool)
+    predictions, curve = problem.cells.example.predictions, view.model.curve
+    np.testing.assert_array_equal(curve.low, (predictions == 0).all(axis=1))
+    np.testing.assert_array_equal(curve.high, (predictions == 1).all(axis=1))
+    assert np.any(~curve.low & ~curve.high)
+    patterns = np.unique(predictions, axis=0)
+    assert len(patterns) == 4
+    offsets = curve.basis[:, 2 + len(curve.length) :]
+    assert offsets.shape[1] == 3
+    first = (predictions == patterns[0]).all(axis=1)
+    np.testing.assert_array_equal(offsets.sum(axis=1), ~first)
+    for pattern in patterns[1:]:
+        rows = offsets[(predictions == pattern).all(axis=1)]
+        assert np.all(rows == rows[0])
+
+
+def test_strata_without_an_order_have_an_offset_each():
+    rng = np.random.default_rng(2)
+    pool = hs.Pool(rng.random(500), strata=rng.integers(6, size=500))
+    problem, view = viewed(pool)
+    offsets = view.model.curve.basis[:, 2 + len(view.model.curve.length) :]
+    assert offsets.shape[1] == 5
+    for stratum in range(1, 6):
+        rows = offsets[problem.cells.stratum == stratum]
+        assert np.all(rows.sum(axis=1) == 1)
+        assert np.all(rows == rows[0])
+
+
+@pytest.mark.parametrize(("tied", "expected"), [(0.4, 0), (0.6, 1), (0.95, 1)])
+def test_more_than_half_of_the_pool_at_one_low_score_is_a_mass(tied, expected):
+    rng = np.random.default_rng(3)
+    scores = np.where(np.arange(2000) < 2000 * tied, 0.0, 0.01 + 0.99 * rng.random(2000))
+    problem, view = viewed(hs.Pool(scores))
+    assert view.model.mass.sum() == expected
+    if expected:
+        cell = np.flatnonzero(view.model.mass)[0]
+        assert problem.cells.size[cell] == 2000 * tied
+        assert view.model.curve.low[cell]
+
+
+def test_a_score_that_most_predicted_positives_share_is_no_mass():
+    scores = np.where(np.arange(2000) < 1500, 1.0, np.linspace(0, 0.4, 2000))
+    _, view = viewed(hs.Pool(scores))
+    assert not view.model.mass.any()
+
+
+def three_classes(size=600):
+    rng = np.random.default_rng(4)
+    return hs.Pool(rng.dirichlet([2, 1, 1], size), classes=(0, 1, 2), strata=6)
+
+
+def test_with_three_classes_the_event_is_another_label_than_the_predicted_one():
+    problem, view = viewed(three_classes(), "accuracy")
+    predictions = problem.cells.example.predictions[:, 0]
+    np.testing.assert_array_equal(view.reference, predictions)
+    assert view.model.curve.low.all()
+    assert not view.model.curve.high.any()
+    labelled = np.random.default_rng(0).integers(5, size=(len(problem.cells), 3))
+    n, events = view.events(labelled)
+    np.testing.assert_array_equal(n, labelled.sum(axis=1))
+    np.testing.assert_array_equal(n - events, labelled[np.arange(len(n)), predictions])
+    # What an event may be: two pseudo-counts for each predicted class, none for itself.
+    np.testing.assert_allclose(view.other.sum(axis=1), 2)
+    np.testing.assert_array_equal(view.other[view.group, predictions], 0)
+    np.testing.assert_array_equal(view.group, predictions)
+    share = view.shares(np.full(len(n), 0.3), labelled)
+    np.testing.assert_allclose(share.sum(axis=1), 1)
+    np.testing.assert_allclose(share[np.arange(len(n)), predictions], 0.7)
+
+
+def test_with_three_classes_cells_lie_by_how_doubtful_their_prediction_is():
+    problem, view = viewed(three_classes(), "accuracy")
+    row = np.arange(len(problem.cells))
+    doubt = 1 - problem.cells.prior[row, view.reference]
+    order = np.argsort(doubt, kind="stable")
+    place = view.model.curve.basis[order, 1]
+    assert np.all(np.diff(place)[np.diff(doubt[order]) > 0] > 0)
+
+
+def test_labels_against_all_predictions_are_contradictions():
+    rng = np.random.default_rng(5)
+    pool = hs.Pool({"a": rng.normal(0, 1, 300), "b": rng.normal(0, 1, 300)}, strata=4)
+    problem = posed(pool)
+    against = contradicted(problem)
+    for row, predictions in zip(against, problem.cells.example.predictions, strict=True):
+        agreed = predictions[0] == predictions[1]
+        assert row.tolist() == [agreed and predictions[0] == 1, agreed and predictions[0] == 0]
+
+
+def test_variance_of_a_label_is_that_of_its_influence():
+    share = np.array([[0.2, 0.3, 0.5]])
+    influence = np.array([[[1.0, 0.0], [2.0, 1.0], [4.0, -1.0]]])
+    first = share[0] @ np.array([1, 2, 4]) ** 2 - (share[0] @ [1, 2, 4]) ** 2
+    second = share[0] @ np.array([0, 1, -1]) ** 2 - (share[0] @ [0, 1, -1]) ** 2
+    found = label_variance(share, share, influence, np.array([1.0, 3.0]))
+    assert found[0] == pytest.approx(first + 3 * second)
+
+
+@pytest.mark.parametrize("by_cell", [0.0, 0.8, 1.0])
+def test_labels_that_are_spread_evenly_go_to_the_items_and_to_the_cells(by_cell):
+    """With uniform = 1 nothing is left to the model; labels of a cell are sizes times its items."""
+    problem = posed(two_classes(500, strata=8))
+    design = Assisted(uniform=(1.0, 1.0), by_cell=by_cell)
+    sizes = design.sizes(problem, design.start(problem, np.random.default_rng(0)))
+    items = problem.cells.size
+    expected = (1 - by_cell) * items / items.sum() + by_cell / len(items)
+    assert len(set(items.tolist())) > 2
+    np.testing.assert_allclose(sizes * items, expected)
+
+
+def test_sizes_are_neymans_for_what_the_model_expects():
+    """Accuracy: an item adds one if it is wrong, so its deviation is sqrt(p (1 - p)).
+
+    Errors are rare, p' = p^2 / (p + rare) in place of p for the label that contradicts.
+    """
+    problem = posed(two_classes(2000), "accuracy")
+    design = Assisted(uniform=(1e-9, 1e-9))
+    state = design.start(problem, np.random.default_rng(0))
+    share = np.random.default_rng(1).uniform(0.001, 0.3, len(problem.cells))
+    predicted = problem.cells.example.predictions[:, 0]
+    wrong = np.where(predicted == 1, 1 - share, share)
+    state = replace(state, share=np.stack([1 - share, share], axis=1))
+    sizes = design.sizes(problem, state)
+    rare = wrong**2 / (wrong + design.rare)
+    expected = np.sqrt(rare * (1 - wrong) ** 2 + (1 - wrong) * wrong**2)
+    np.testing.assert_allclose(sizes, expected / (expected @ problem.cells.size), rtol=1e-6)
