@@ -228,7 +228,7 @@ def _draw_wrong(model: LabelModel, likelihood: FloatArray, rng: np.random.Genera
         return np.zeros(len(likelihood))
     picked = _picked(likelihood + wrong_prior(model.settings), rng)
     jitter = np.exp((rng.random(len(likelihood)) - 0.5) * np.log(WRONG[1] / WRONG[0]))
-    return np.minimum(WRONG[picked] * jitter, 1.0)
+    return np.asarray(np.minimum(WRONG[picked] * jitter, 1.0))
 
 
 def _fill_mass(
