@@ -9,12 +9,14 @@ from scipy.stats import binom
 
 import haystat as hs
 from haystat.assistance import assisted_from
+from haystat.designs.clocks import stage_rates
 from haystat.errors import NoSupport
 from haystat.estimation.fractions import linear_fractional
 from haystat.estimation.guaranteed import logical_bounds
+from haystat.ledger import stage_rng
 from haystat.log import NO_ANSWER
 
-REPEATS, LOOKS = 200, (30, 90)
+REPEATS, LOOKS = 200, (60, 150)
 
 
 def rare_positives():
@@ -27,9 +29,10 @@ def rare_positives():
 
 
 def misled():
-    """Scores that have nothing to do with the labels: the model is wrong about everything."""
+    """A third of the positives lie in a tail of which few items are drawn."""
     rng = np.random.default_rng(2)
-    return hs.Pool(rng.random(250), strata=6), (rng.random(250) < 0.3).astype(int)
+    label = (rng.random(1000) < np.where(np.arange(1000) < 100, 0.9, 0.05)).astype(int)
+    return hs.Pool(1 - np.arange(1000) / 1000, (np.arange(1000) < 100).astype(int)), label
 
 
 @pytest.mark.parametrize(("make", "measure"), [(rare_positives, "f1"), (misled, "recall")])
@@ -41,7 +44,7 @@ def test_the_truth_is_kept_at_all_looks_together(make, measure, oracle, truth):
         ev = hs.Evaluation(pool, measure, "assisted", random_state=seed, n_draws=10)
         ends = []
         for n in LOOKS:
-            ev.run(oracle(label), n, 30)
+            ev.run(oracle(label), n, 50)
             ends.append(ev.estimate().guaranteed_interval)
         low, high = np.array(ends).T
         assert np.all((low >= 0) & (high <= 1))
@@ -75,6 +78,14 @@ def test_its_draws_are_those_of_the_evaluation(oracle):
     drawn = [guarantee.draws.cell[guarantee.draws.stage < stage] for stage in range(3)]
     n_drawn = [np.bincount(cell, minlength=len(guarantee.draws.size)) for cell in drawn]
     assert np.all((guarantee.draws.rates > 0) | (np.array(n_drawn) == guarantee.draws.size))
+    # The rates of the first stage are those that the design drew with, up to a factor.
+    start = ev.design.start(ev._problem, stage_rng(ev.seed, 0))
+    size = guarantee.draws.size
+    used = stage_rates(ev.design.sizes(ev._problem, start), 0.0 * size, size, 20, ev.design.least)
+    drawn = np.isfinite(used)
+    ratio = guarantee.draws.rates[0, drawn] / used[drawn]
+    np.testing.assert_allclose(ratio, ratio[0])
+    assert np.ptp(used[drawn]) > used[drawn].min()
     totals = linear_fractional(guarantee.measure, 0, guarantee.example, 2)
     low, high = logical_bounds(guarantee.draws, *totals)
     item, known = ev._ledger.known()

@@ -222,3 +222,25 @@ def test_the_recorded_inclusions_give_the_rates_back():
     assert np.isinf(found[1, 3])
     assert found[2, 3] == 0
     assert np.all(found[:, [0, 1, 2, 4]] > 0)
+
+
+def test_weights_are_one_over_the_inclusion_which_never_falls(pool_of, ledger_after):
+    pool, label = pool_of(400)
+    ledger = ledger_after(pool, "f1", label, [30] * 5, 3)
+    cell, before = ledger.problem.cells.of_item, 0.0
+    for stage in ledger.stages:
+        np.testing.assert_array_equal(stage.weight, 1 / stage.inclusion[cell[stage.item]])
+        assert np.all(stage.inclusion >= before)
+        assert len(np.unique(stage.item)) == 30
+        before = stage.inclusion
+    items = np.concatenate([stage.item for stage in ledger.stages])
+    assert len(np.unique(items)) == 150
+
+
+def test_the_stage_that_takes_the_last_item_has_inclusion_one(pool_of, ledger_after):
+    pool, label = pool_of(60)
+    ledger = ledger_after(pool, "f1", label, [25, 34], 3)
+    assert np.any(ledger.stages[-1].inclusion < 1)
+    ledger = ledger_after(pool, "f1", label, [25, 34, 5], 3)
+    assert ledger.stages[-1].n_new == 1
+    np.testing.assert_array_equal(ledger.inclusion, 1)

@@ -30,7 +30,7 @@ class CredibleEstimate(Estimate):
         ends = np.full((len(known), 2), np.nan)
         ends[known] = np.nanquantile(self.draws[:, known], [tail, 1 - tail], axis=0).T
         slack = ROUNDING * np.maximum(1.0, np.abs(ends))
-        return np.clip(ends + slack * [-1.0, 1.0], *self.bounds)
+        return np.asarray(np.clip(ends + slack * [-1.0, 1.0], *self.bounds))
 
     @property
     def anytime_intervals(self) -> FloatArray:
