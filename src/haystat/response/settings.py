@@ -32,10 +32,10 @@ class ModelSettings:
     bend_sds: tuple[float, ...] = (0.9, 2.4)
     far_sd: float = 1.0
     group_sd: float = 2.0
-    hidden: float = 0.02
-    hidden_sd: float = 2.0
+    hidden: float = 0.03
+    hidden_sd: float = 2.6
     mass: float = 0.11
-    mass_sd: float = 2.5
+    mass_sd: float = 3.2
     wrong: float = 0.005
     wrong_sd: float = 2.0
     trust: float = 0.75
