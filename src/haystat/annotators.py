@@ -15,6 +15,7 @@ from haystat.errors import AnswerError, BadOption, ConflictingAnswer, UnknownNam
 from haystat.log import Answers, Label
 
 ADJUDICATOR = "adjudicator"
+LONGEST_NAME = 200  # letters
 Votes = Mapping[str | None, Label]  # who -> answer; None is someone without a name
 
 
@@ -47,6 +48,32 @@ DISAGREEMENT: dict[str, Callable[[Votes, int], Label | None]] = {
 }
 
 
+def checked_name(annotator: Any) -> str | None:
+    """The name as it is written down; None is somebody without a name.
+
+    >>> checked_name("ann")
+    'ann'
+    """
+    if annotator is None:
+        return None
+    if not isinstance(annotator, str):
+        raise BadOption(
+            f"annotator is {annotator!r:.80}; an annotator's name is text, such as 'ann'"
+        )
+    name = str.__str__(annotator)  # numpy's texts are a kind of their own
+    if not name.strip() or len(name) > LONGEST_NAME or not is_writable(name):
+        raise BadOption(
+            f"annotator is {name!a:.80}; an annotator's name is text of 1 to {LONGEST_NAME} "
+            "letters, without NUL and halves of surrogate pairs"
+        )
+    return name
+
+
+def is_writable(text: str) -> bool:
+    """Whether a text can be written as UTF-8 and read again by everybody."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 @dataclass(frozen=True)
 class Rules:
     """Who may answer, how many answers a question needs, and what counts when they differ.
@@ -77,7 +104,7 @@ class Rules:
 
     def check_name(self, annotator: str | None) -> None:
         """Raise unless this annotator may answer."""
-        if annotator is None:
+        if checked_name(annotator) is None:
             if self.answers_per_item > 1 or self.annotators is not None:
                 raise AnswerError("say who answers, with annotator=…; nothing was recorded")
             return

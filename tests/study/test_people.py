@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import haystat as hs
@@ -272,4 +273,56 @@ def test_of_operations_that_fail_together_nothing_is_kept(case, same):
     assert case.study.n_labels == 10
     assert same(case.study.estimate(), before)
     case.answer(10)
+    assert verify(case.path).ok
+
+
+CALLS = {
+    "ask": lambda study, item, who: study.ask(2, who),
+    "tell": lambda study, item, who: study.tell({item: 1}, who),
+    "skip": lambda study, item, who: study.skip(item, "torn", who),
+    "correct": lambda study, item, who: study.correct(item, 0, "a slip", who),
+    "note": lambda study, item, who: study.note("a remark", who),
+    "release": lambda study, item, who: study.release(who, [item]),
+}
+NO_NAMES = [5, True, 2.5, b"ann", ["ann"], "", " \n", "a\0b", "x" * 201, "\ud800"]
+
+
+@pytest.mark.parametrize("who", NO_NAMES, ids=ascii)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_name_that_is_no_text_is_one_clear_error_and_leaves_the_study_whole(case, call, who):
+    item = case.study.ask(3, "ann")[0].item
+    if call == "correct":
+        case.study.tell({item: 1}, "ann")
+    n_entries = len(case.study.entries)
+    with pytest.raises(BadOption, match="an annotator's name is text"):
+        CALLS[call](case.study, item, who)
+    with case.study.together(), pytest.raises(BadOption, match="an annotator's name is text"):
+        CALLS[call](case.study, item, who)
+    with hs.Study.open(case.path) as study:
+        assert len(study.entries) == n_entries
+    assert verify(case.path).ok
+
+
+@pytest.mark.parametrize("who", [np.str_("ann"), "béa 🐈", "x" * 200, "o'neill\t\"; --"], ids=ascii)
+def test_any_text_is_a_name(case, who):
+    item = case.study.ask(1, who)[0].item
+    case.study.tell({item: 1}, who)
+    case.study.correct(item, 0, "a slip", who)
+    case.study.note("a remark", who)
+    with hs.Study.open(case.path) as study:
+        assert study.status().annotators == {str(who): 1}
+    assert verify(case.path).ok
+
+
+def test_what_is_no_text_does_not_enter_the_journal(case):
+    item = case.study.ask(1, "ann")[0].item
+    for call in (
+        lambda: case.study.note("half \ud83d"),
+        lambda: case.study.skip(item, "half \ud83d"),
+    ):
+        with pytest.raises(BadOption, match="half of a surrogate pair"):
+            call()
+    case.study.note("NUL \0 is kept")
+    with hs.Study.open(case.path) as study:
+        assert study.entries[-1].data == {"text": "NUL \0 is kept"}
     assert verify(case.path).ok

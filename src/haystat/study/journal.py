@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from haystat.errors import StudyError
+from haystat.annotators import checked_name, is_writable
+from haystat.errors import BadOption, StudyError
 
 #: what can happen in a study, in the words of the log
 KINDS = {
@@ -61,9 +62,14 @@ def chained(previous: str, seq: int, time: str, kind: str, who: str | None, payl
 
 
 def next_entry(last: Entry | None, kind: str, data: Any, who: str | None, when: datetime) -> Entry:
-    """The entry that follows `last`."""
+    """The entry that follows `last`: what is hashed is what is stored, to the letter."""
     seq, previous = (1, "") if last is None else (last.seq + 1, last.hash)
-    time, payload = stamp(when), canonical(data)
+    time, payload, who = stamp(when), canonical(data), checked_name(who)
+    if not is_writable(payload):
+        raise BadOption(
+            f"the {kind} holds half of a surrogate pair, which is no text; leave it out: nothing "
+            "was recorded"
+        )
     return Entry(seq, time, kind, who, payload, chained(previous, seq, time, kind, who, payload))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from haystat import __version__, designs, measures
+from haystat.annotators import checked_name
 from haystat.designs.base import Design
 from haystat.errors import (
     BadOption,
@@ -174,6 +175,7 @@ class Study:
         if n > self.pool.size:
             raise BudgetError(f"{n} labels wanted, but the pool has {self.pool.size} items")
         length = timedelta(seconds=seconds_of(lease))
+        annotator = checked_name(annotator)
         with self._live.writing() as (fold, draft):
             now = draft.now
             held = fold.held_by(annotator, now)[:n] if annotator is not None else []
@@ -196,6 +198,7 @@ class Study:
         The same answer again is fine; another one is an error, and so is an item that was never
         asked about: nothing of that call is then recorded. A skipped item may be answered later.
         """
+        annotator = checked_name(annotator)
         with self._live.writing() as (fold, draft):
             labels = []
             for item, label in answers.items():
@@ -213,6 +216,7 @@ class Study:
 
     def skip(self, item: Any, reason: str = "", annotator: str | None = None) -> None:
         """Record that nobody can tell the label of an item that was asked about."""
+        annotator = checked_name(annotator)
         with self._live.writing() as (fold, draft):
             index = fold.find(item)
             known = fold.answers.get(index)
@@ -233,6 +237,7 @@ class Study:
         The journal keeps both. Draws made before keep their weights, which rest on what was
         known then; draws made from now on know the new label.
         """
+        annotator = checked_name(annotator)
         with self._live.writing() as (fold, draft):
             index = fold.find(item)
             value = None if label is None else fold.checked_label(item, label)
@@ -248,6 +253,7 @@ class Study:
 
         Without a name, say which items.
         """
+        annotator = checked_name(annotator)
         with self._live.writing() as (fold, draft):
             if items is None and annotator is None:
                 raise BadOption("say whose questions, or which items, are given back")
@@ -262,6 +268,7 @@ class Study:
 
     def note(self, text: str, annotator: str | None = None, item: Any = None) -> None:
         """Write a remark into the journal, about an item or the study."""
+        annotator = checked_name(annotator)
         with self._live.writing() as (fold, draft):
             data = {"text": str(text)}
             if item is not None:
