@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
+from haystat.disk import existing_file, whole_file
 from haystat.engines.checks import Summary
 from haystat.engines.columns import ID, Columns, score_name
 from haystat.engines.cut import Cut
@@ -38,18 +39,13 @@ def write_pool(pool: EnginePool, path: Path) -> None:
     shown = pool.lookup.records(items.id)
     columns |= {SHOWN + name: pa.array(list(values)) for name, values in shown.items()}
     table = pa.table(columns).replace_schema_metadata({HEADER: json.dumps(_header(pool))})
-    draft = path.with_name(path.name + ".part")
-    try:
+    with whole_file(path) as draft:
         parquet.write_table(table, draft, compression="zstd")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def read_parts(path: Path) -> dict[str, Any]:
     """What `write_pool` wrote: summary, layout, cut, settings, lookup and sketch by name."""
-    if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
+    existing_file(path)
     try:
         table = parquet.read_table(path)
         header = json.loads((table.schema.metadata or {})[HEADER])
