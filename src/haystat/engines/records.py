@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from haystat.arguments import brief
 from haystat.engines.columns import ID, Columns
 from haystat.engines.source import Source, find_source
 from haystat.engines.tables import Side
@@ -75,7 +76,10 @@ class Lookup:
 def make_lookup(source: Source, columns: Columns, sides: Mapping[str, Side] | None) -> Lookup:
     """The columns to show of a pool, with those of its side tables."""
     found = {}
-    for column, side in (sides or {}).items():
+    given = {} if sides is None else sides
+    if not isinstance(given, Mapping) or not all(isinstance(s, Side) for s in given.values()):
+        raise BadOption(f"sides are {brief(sides)}; give {{column: Side(…)}}")
+    for column, side in given.items():
         rows = find_source(side.source, side.table, _backend(source))
         schema = rows.table.schema()
         for name in (side.key, *side.show):
