@@ -40,7 +40,9 @@ class TestScores:
 
     def test_not_finite_in_a_second_system_or_class(self):
         refused(BadScore, "2 scores of 'b'.* position 0", {"a": S, "b": [np.nan, 1, np.inf]})
-        refused(BadScore, "1 scores.* position 1", [[0, 1, 2], [0, np.nan, 1]], classes="abc")
+        refused(
+            BadScore, "1 scores.* position 1", [[0, 1, 2], [0, np.nan, 1]], classes=("a", "b", "c")
+        )
 
     @pytest.mark.parametrize(
         "text",
