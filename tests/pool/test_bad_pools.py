@@ -57,7 +57,7 @@ class TestScores:
 
     @pytest.mark.parametrize("bad", [[[1, 2], [3]], [{}, {}], [0.1, pd.NA]])
     def test_what_is_no_number(self, bad):
-        refused(BadScore, "scores of 'system' must be numbers: ", bad)
+        refused(BadScore, "scores of 'system' (must be numbers: |cannot be an array)", bad)
 
     @pytest.mark.parametrize("bad", [[1j, 2], np.array(["2020-01-01"], dtype="datetime64[D]")])
     def test_complex_numbers_and_dates(self, bad):

@@ -35,8 +35,8 @@ def pool_arguments(
             raise UnknownName(f"no column {brief(name)}; the table has {table.columns}")
         return np.asarray(table[name].to_numpy())
 
-    systems = several_names("score", score)
-    predicted = several_names("prediction", prediction)
+    systems = list(several_names("score", score))
+    predicted = list(several_names("prediction", prediction))
     if predicted and len(predicted) != len(systems):
         raise BadOption(
             f"{len(predicted)} prediction columns {predicted} for {len(systems)} score columns "
