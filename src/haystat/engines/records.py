@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from haystat.arguments import brief
 from haystat.engines.columns import ID, Columns
 from haystat.engines.source import Source, find_source
 from haystat.engines.tables import Side, Unblocked
@@ -98,7 +99,10 @@ def make_lookup(
     names the table of each record, that too: nothing else says which records a pair is made of.
     """
     found = {}
-    for column, side in (sides or {}).items():
+    given = {} if sides is None else sides
+    if not isinstance(given, Mapping) or not all(isinstance(s, Side) for s in given.values()):
+        raise BadOption(f"sides are {brief(sides)}; give {{column: Side(…)}}")
+    for column, side in given.items():
         rows = find_source(side.source, side.table, _backend(source))
         schema = rows.table.schema()
         for name in (side.key, *side.show):

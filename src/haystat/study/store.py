@@ -222,7 +222,7 @@ def _connect(path: Path, read_only: bool) -> tuple[sqlite3.Connection, bool]:
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?{mode}",
+        f"file:{quote(os.fsencode(path.absolute()))}?{mode}",
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
