@@ -10,8 +10,8 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from haystat.errors import BadOption, FileError
-from haystat.web.snapshot import finite
+from haystat.errors import FileError
+from haystat.web.limits import check_table
 
 #: file ending -> what Arrow calls it
 KINDS = {
@@ -39,6 +39,10 @@ MOST_FILES = 500
 LONGEST_VALUE = 80
 
 
+class NoSuchFile(FileError):
+    """No file of that name that may hold a pool."""
+
+
 def pool_files(folder: Path) -> list[str]:
     """Names of the files in the folder that may hold a pool."""
     found = [path.name for path in folder.iterdir() if _fits(folder, path)]
@@ -49,7 +53,7 @@ def checked_file(folder: Path, name: str) -> Path:
     """The file of that name: one of the folder itself, and of a kind that can be read."""
     path = folder / name
     if "\0" in name or Path(name).name != name or not _fits(folder, path):
-        raise BadOption("no such file in the server's folder; GET /api/files lists them")
+        raise NoSuchFile("no such file in the server's folder; GET /api/files lists them")
     return path
 
 
@@ -67,6 +71,7 @@ def preview(path: Path) -> dict[str, Any]:
         from pyarrow import dataset
     except ImportError:
         raise FileError(f"{path.name} needs pyarrow: pip install 'haystat[web]'") from None
+    check_table(path)
     try:
         source = dataset.dataset(path, format=KINDS[path.suffix.lower()])
         head = source.head(PREVIEWED)
@@ -82,7 +87,7 @@ def preview(path: Path) -> dict[str, Any]:
         }
         for position, field in enumerate(source.schema)
     ]
-    return {"file": path.name, "columns": finite(columns), "guess": guess(columns)}
+    return {"file": path.name, "columns": columns, "guess": guess(columns)}
 
 
 def guess(columns: list[dict[str, Any]]) -> dict[str, Any]:
