@@ -15,7 +15,7 @@ ROOT = Path(haystat.__file__).parent
 #: neighbours and may import each other as long as no module imports itself in a circle.
 STOREYS = (
     ("errors",),
-    ("files", "progress"),
+    ("files", "drafts", "progress"),
     ("measures",),
     ("pool",),
     ("estimators",),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from haystat.drafts import draft_of
 from haystat.errors import LogError
 from haystat.measures.outputs import FloatArray, IntArray
 
@@ -78,7 +79,7 @@ class Log:
     def write(self, path: str | Path) -> None:
         """Save as JSON lines, whole or not at all."""
         path = Path(path)
-        draft = path.with_name(path.name + ".part")
+        draft = draft_of(path)
         with draft.open("w", encoding="utf-8") as file:
             file.write(json.dumps({"haystat": FORMAT, **self.settings}) + "\n")
             for event in self.events:

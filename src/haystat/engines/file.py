@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
+from haystat.drafts import draft_of
 from haystat.engines.checks import Summary
 from haystat.engines.columns import ID, Columns, score_name
 from haystat.engines.cut import Cut
@@ -38,7 +39,7 @@ def write_pool(pool: EnginePool, path: Path) -> None:
     shown = pool.lookup.records(items.id)
     columns |= {SHOWN + name: pa.array(list(values)) for name, values in shown.items()}
     table = pa.table(columns).replace_schema_metadata({HEADER: json.dumps(_header(pool))})
-    draft = path.with_name(path.name + ".part")
+    draft = draft_of(path)
     try:
         parquet.write_table(table, draft, compression="zstd")
         draft.replace(path)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from haystat.drafts import draft_of
 from haystat.errors import AnswerError, BadOption, ConflictingAnswer, FileError, UnknownName
 from haystat.files import read_columns
 from haystat.study.fold import Fold
@@ -121,7 +122,7 @@ def write_rows(rows: Sequence[Row], path: str | Path, columns: Sequence[str] = C
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise FileError(f"{path} is of no known kind; give a name ending in {', '.join(WRITERS)}")
-    draft = path.with_name(path.name + ".part")
+    draft = draft_of(path)
     try:
         writer(rows, draft, columns)
         draft.replace(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ import numpy as np
 
 from haystat import __version__, designs, measures
 from haystat.designs.base import Design
+from haystat.drafts import remove_dead_drafts
 from haystat.errors import (
     BadOption,
     BudgetError,
@@ -138,6 +140,7 @@ class Study:
         share = first_shares(problem, chosen, seed)
         settings = {"measure": encode_measure(measure), "design": encode_design(chosen)}
         settings |= {"oracle": oracle, "seed": seed, **_circumstances(whole, source)}
+        remove_dead_drafts(Path(path).parent, re.escape(Path(path).name))
         with Store.create(path) as connection:
             digest = write_sketch(connection, whole, problem, share, candidates, records)
             settings["sketch"] = digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -17,6 +18,7 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from haystat.drafts import remove_dead_drafts
 from haystat.errors import (
     ConflictingAnswer,
     HaystatError,
@@ -34,10 +36,11 @@ from haystat.web.limits import TooLarge
 from haystat.web.openapi import PATH, openapi
 from haystat.web.operations import OPERATIONS, api_routes
 from haystat.web.settings import Settings
-from haystat.web.shelf import NoSuchStudy, Shelf
+from haystat.web.shelf import ENDING, NoSuchStudy, Shelf
 
 STATIC = Path(__file__).parent / "static"
 DAY = 86400
+DRAFTS = rf"upload-[0-9a-f]{{16}}|.+{re.escape(ENDING)}"  # that a server may have left
 #: what went wrong -> status; the first that fits counts
 STATUS: tuple[tuple[type[HaystatError], int], ...] = (
     (BadRequest, 400),
@@ -68,6 +71,7 @@ def make_app(settings: Settings) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(remove_dead_drafts, settings.folder, DRAFTS)
         if settings.main is not None:
             await shelf.room(settings.main)  # a study that cannot be opened is refused now
         drawing = asyncio.create_task(asyncio.to_thread(vega_script))

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
+from haystat.drafts import draft_of
 from haystat.errors import FileError
 from haystat.web.limits import check_table
 
@@ -127,7 +128,7 @@ def _first(names: list[str], pattern: str) -> str | None:
 async def receive(folder: Path, name: str, parts: AsyncIterator[bytes], most: int) -> str:
     """Write an upload into the folder, whole or not at all; the name it got."""
     plain = clean_name(name)
-    draft = folder / f".{secrets.token_hex(8)}.part"  # two people may send the same name at once
+    draft = draft_of(folder / f"upload-{secrets.token_hex(8)}")  # one name may come twice at once
     try:
         size, first = 0, b""
         with draft.open("xb") as file:
