@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
+from typer.testing import CliRunner
 from web_case import calling, make_study, serving
 
+from haystat.cli import app
 from haystat.errors import BadOption
 from haystat.web.app import FOR_ANNOTATORS, make_app
 from haystat.web.connection import LARGEST_HEAD, PatientProtocol
@@ -163,8 +167,8 @@ def test_annotators_make_nothing(annotator, path):
 
 
 def test_what_is_new_is_for_managers_unless_somebody_says_otherwise(study_file):
-    app = make_app(Settings(folder=study_file[0].parent))
-    paths = {route.path for route in app.routes} - {path for _, path in FOR_ANNOTATORS}
+    served = make_app(Settings(folder=study_file[0].parent))
+    paths = {route.path for route in served.routes} - {path for _, path in FOR_ANNOTATORS}
     assert {"/watch", "/explain", "/new", "/report", "/answers.csv", "/study.haystat"} <= paths
     managers = {one.path for one in OPERATIONS if one.managers}
     assert managers == {
@@ -308,3 +312,47 @@ def test_a_quick_client_is_served_request_after_request(hasty):
     for _ in range(3):
         connection.sendall(b"GET /api/study HTTP/1.1\r\nhost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+# --- the command
+
+
+def test_a_token_for_each_role_is_made_and_printed(study_file):
+    import httpx2
+
+    command = [sys.executable, "-c", "from haystat.cli import main; main()", "serve"]
+    options = [str(study_file[0]), "--port", "0", "--token", "auto"]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+    try:
+        lines = [process.stdout.readline() for _ in range(2)]
+        assert [line.partition(":")[0] for line in lines] == ["Label in the browser", "Manage"]
+        roles = []
+        for line in lines:
+            link = line.partition(": ")[2].strip()
+            with httpx2.Client() as client:
+                client.get(link, follow_redirects=True)
+                roles.append(client.get(link.partition("?")[0] + "api/session").json()["role"])
+        assert roles == ["annotator", "manager"]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--annotator-token", ANNOTATOR], "add --token"),
+        (["--token", MANAGER, "--annotator-token", MANAGER], "same secret"),
+        (["--token", "short"], "12 characters"),
+        (["--token", MANAGER, "--password"], "both given"),
+        (
+            ["--token", MANAGER, "--annotator-token", ANNOTATOR, "--annotator-password"],
+            "both given",
+        ),
+    ],
+)
+def test_the_command_refuses_secrets_that_keep_nobody_out(study_file, options, part):
+    found = CliRunner().invoke(app, ["serve", str(study_file[0]), *options])
+    assert found.exit_code != 0
+    assert part in str(found.exception)

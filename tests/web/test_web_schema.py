@@ -107,3 +107,27 @@ def test_no_input_makes_the_server_fail(case, client):
 def test_the_document_and_the_server_agree(case, address):
     """Statuses, headers, schemas, methods, secrets: all checks that there are."""
     case.call_and_validate(base_url=address)
+
+
+def test_every_address_under_api_is_described(application):
+    served = {route.path for route in application.routes if route.path.startswith("/api/")}
+    assert served - {"/api/openapi.json"} == set(document()["paths"])
+    assert {"/api/session", "/api/events"} <= served
+
+
+def test_events_are_of_the_kind_that_is_described(address):
+    import httpx2
+
+    described = document()["paths"]["/api/events"]["get"]["responses"]["200"]["content"]
+    bearer = {"authorization": f"Bearer {SECRET}"}
+    with httpx2.stream("GET", f"{address}/api/events", headers=bearer) as found:
+        assert found.headers["content-type"].partition(";")[0] in described
+        assert next(found.iter_lines()) == "event: snapshot"
+
+
+@pytest.mark.parametrize("path", document()["paths"])
+def test_a_wrong_method_is_told_the_right_ones(client, path):
+    found = client.delete(path, headers={"authorization": f"Bearer {SECRET}"})
+    right = {method.upper() for method in document()["paths"][path]}
+    assert found.status_code == 405
+    assert set(found.headers["allow"].split(", ")) - {"HEAD"} == right
