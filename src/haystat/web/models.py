@@ -158,14 +158,6 @@ class Release(Asker):
     ] = 0
 
 
-class LabelStudio(Struct):
-    """An event of Label Studio; those that say nothing about an annotation are passed over."""
-
-    action: Any = None
-    task: Any = None
-    annotation: Any = None
-
-
 # --- how a study is made
 
 

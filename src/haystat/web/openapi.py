@@ -12,7 +12,7 @@ from starlette.responses import Response
 from haystat import __version__
 from haystat.web import body, models
 from haystat.web.guard import CSRF_HEADER
-from haystat.web.operations import OPERATIONS, Operation
+from haystat.web.operations import JSON, OPERATIONS, Operation
 
 Node = dict[str, Any]
 
@@ -41,7 +41,7 @@ async def openapi(request: Request) -> Response:
 def document() -> Node:
     """The whole document."""
     types = [models.Error]
-    types += [t for one in OPERATIONS for t in (one.takes, one.gives) if _is_model(t)]
+    types += [t for one in OPERATIONS for t in (one.body, one.types["return"]) if _is_model(t)]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     paths: Node = {}
     for one in OPERATIONS:
@@ -64,26 +64,26 @@ def document() -> Node:
 
 
 def _described(one: Operation) -> Node:
+    done = {"description": "Done", "content": _content(one.types["return"], one.gives)}
     found: Node = {
-        "summary": one.summary + (" (managers)" if one.managers else ""),
-        "parameters": [] if one.query is None else _parameters(one.query),
-        "responses": {str(one.status): {"description": "Done", "content": _content(one.gives)}}
+        "summary": (one.handler.__doc__ or "") + (" For managers." if one.managers else ""),
+        "parameters": [] if one.address is None else _parameters(one.address),
+        "responses": {str(one.status): done}
         | {
             code: {"description": why, "content": _content(models.Error)}
             for code, why in REFUSALS.items()
         },
     }
-    if one.takes is not None:
-        found["requestBody"] = {"required": True, "content": _content(one.takes)}
+    if one.method == "POST":
+        found["requestBody"] = {"required": True, "content": _content(one.body, one.sends)}
     return found
 
 
-def _content(kind: Any) -> Node:
-    if _is_model(kind):
-        return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
-    if kind is dict:
-        return {"application/json": {"schema": {"type": "object"}}}
-    return {kind: {"schema": {"type": "string"}}}
+def _content(type_: Any, kind: str = JSON) -> Node:
+    described: Node = {"type": "object" if kind == JSON else "string"}
+    if _is_model(type_):
+        described = {"$ref": f"#/components/schemas/{type_.__name__}"}
+    return {kind: {"schema": described}}
 
 
 def _parameters(query: type[msgspec.Struct]) -> list[Node]:

@@ -1,13 +1,14 @@
 """Every address under /api in one table: what it takes, gives, and who may use it.
 
-The routes and the OpenAPI document are made from this table.
+The routes and the OpenAPI document are made from this table and from the types of its handlers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, get_type_hints
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,115 +16,77 @@ from starlette.routing import Route
 
 from haystat.web import api, body, hook, manage, models
 
-Handler = Callable[..., Awaitable[Any]]
+JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 
 
 @dataclass(frozen=True)
 class Operation:
     """One method of one address.
 
-    takes: the type of the JSON body; query: that of what stands in the address. A handler gets the
-    body, or else the query, as its second argument; one that reads the request by itself (raw)
-    gets the request alone. gives: the type of the reply, a kind of content, or dict for an object
-    that is not described. managers: whether it is for managers alone.
+    handler: gets the request and what is `given`, of the type that it names: the JSON body of a
+    POST, else what stands in the address. One that names nothing reads the request by itself.
+    query: what stands in the address of a POST. sends, gives: kinds of content. managers: whether
+    it is for managers alone.
     """
 
     method: str
     path: str
-    handler: Handler
-    summary: str
-    gives: Any = dict
-    takes: Any = None
+    handler: Callable[..., Awaitable[Any]]
     query: Any = None
     status: int = 200
     managers: bool = False
-    raw: bool = False
+    sends: str = JSON
+    gives: str = JSON
 
     async def __call__(self, request: Request) -> Response:
         """Read the request, and write the reply."""
-        given = None if self.query is None else body.read_query(request, self.query)
-        if self.raw:
+        if "given" not in self.types:
             found = await self.handler(request)
+        elif self.body is not None:
+            found = await self.handler(request, await body.read_body(request, self.body))
         else:
-            taken = self.takes if isinstance(self.takes, type) else None
-            given = given if taken is None else await body.read_body(request, taken)
-            found = await self.handler(request, given)
+            asked = self.address
+            found = await self.handler(request, asked and body.read_query(request, asked))
         return found if isinstance(found, Response) else body.reply(found, self.status)
+
+    @cached_property
+    def types(self) -> dict[str, Any]:
+        """Types of what a handler takes and returns, by name."""
+        return get_type_hints(self.handler)
+
+    @cached_property
+    def body(self) -> Any:
+        """The type of a JSON body."""
+        in_body = self.method == "POST" and self.sends == JSON
+        return self.types.get("given") if in_body else None
+
+    @cached_property
+    def address(self) -> Any:
+        """The type of what stands in an address."""
+        given = self.types.get("given") if self.body is None else None
+        return self.query if given in (None, type(None)) else given
 
 
 STUDY = models.OfStudy
-BINARY = "application/octet-stream"
-EVENTS = "text/event-stream"
-
 OPERATIONS = (
-    Operation("GET", "/api/session", api.session, "The token that changes need", models.Session),
-    Operation("GET", "/api/studies", api.studies, "List the studies", models.Studies),
-    Operation(
-        "POST",
-        "/api/studies",
-        manage.create,
-        "Make a study from a file",
-        models.Made,
-        models.NewStudy,
-        status=201,
-        managers=True,
-    ),
-    Operation(
-        "GET", "/api/study", api.about_study, "What there is to know before asking",
-        models.StudyInfo, query=STUDY,
-    ),
-    Operation(
-        "POST", "/api/ask", api.ask, "Get questions; nobody else gets them",
-        models.Questions, models.Ask, STUDY,
-    ),
-    Operation(
-        "POST", "/api/tell", api.tell, "Take answers: all of them or none",
-        models.Taken, models.Tell, STUDY,
-    ),
-    Operation(
-        "POST", "/api/skip", api.skip, "Say that nobody can tell", models.Told, models.Skip, STUDY
-    ),
-    Operation(
-        "POST", "/api/note", api.note, "Write a remark into the journal",
-        models.Noted, models.Note, STUDY,
-    ),
-    Operation(
-        "POST", "/api/release", api.release, "Give back questions",
-        models.Released, models.Release, STUDY,
-    ),
-    Operation("GET", "/api/status", api.status, "How far the study is", query=STUDY),
-    Operation("GET", "/api/estimate", api.estimate, "The estimate", query=models.EstimateQuery),
-    Operation(
-        "GET", "/api/events", api.events, "Numbers as they change, as server-sent events",
-        EVENTS, query=STUDY,
-    ),
-    Operation(
-        "GET", "/api/files", manage.list_files, "Files that may hold a pool",
-        models.Files, managers=True,
-    ),
-    Operation(
-        "GET", "/api/preview", manage.preview, "Columns of a file",
-        query=models.FileQuery, managers=True,
-    ),
-    Operation(
-        "POST", "/api/plan", manage.plan, "Labels to expect", takes=models.Wish, managers=True
-    ),
-    Operation(
-        "POST",
-        "/api/upload",
-        manage.upload,
-        "Upload a CSV or Parquet file: the body is the file",
-        models.Uploaded,
-        BINARY,
-        models.UploadQuery,
-        status=201,
-        managers=True,
-    ),
-    Operation(
-        "POST", "/api/label-studio", hook.label_studio, "Receive a webhook of Label Studio",
-        takes=models.LabelStudio, query=STUDY, raw=True,
-    ),
-)  # fmt: skip
+    Operation("GET", "/api/session", api.session),
+    Operation("GET", "/api/studies", api.studies),
+    Operation("POST", "/api/studies", manage.create, status=201, managers=True),
+    Operation("GET", "/api/study", api.about_study),
+    Operation("POST", "/api/ask", api.ask, STUDY),
+    Operation("POST", "/api/tell", api.tell, STUDY),
+    Operation("POST", "/api/skip", api.skip, STUDY),
+    Operation("POST", "/api/note", api.note, STUDY),
+    Operation("POST", "/api/release", api.release, STUDY),
+    Operation("GET", "/api/status", api.status),
+    Operation("GET", "/api/estimate", api.estimate),
+    Operation("GET", "/api/events", api.events, gives=EVENTS),
+    Operation("GET", "/api/files", manage.list_files, managers=True),
+    Operation("GET", "/api/preview", manage.preview, managers=True),
+    Operation("POST", "/api/plan", manage.plan, managers=True),
+    Operation("POST", "/api/upload", manage.upload, status=201, managers=True, sends=BINARY),
+    Operation("POST", "/api/label-studio", hook.label_studio, STUDY),
+)
 
 
 def api_routes() -> list[Route]:
