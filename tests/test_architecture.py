@@ -16,7 +16,8 @@ ROOT = Path(haystat.__file__).parent
 STOREYS = (
     ("errors",),
     ("arguments",),
-    ("disk", "progress"),
+    ("drafts", "progress"),
+    ("disk",),
     ("files",),
     ("measures",),
     ("pool",),

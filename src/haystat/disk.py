@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from uuid import uuid4
 
 from haystat.arguments import checked_path
+from haystat.drafts import draft_of
 from haystat.errors import FileError
 
 LONGEST_PATH = 300  # characters that a message repeats
@@ -56,8 +56,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             yield path
             return
         target = path.resolve()
-    # The draft's name is short, so that a name as long as a file system allows will do.
-    draft = target.parent / f".{uuid4().hex[:16]}.part"
+        draft = draft_of(target)
     try:
         with writable(path):
             yield draft

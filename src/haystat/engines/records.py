@@ -117,14 +117,14 @@ def make_lookup(
     schema = source.table.schema().names
     origins = {name: _only_value(source, name) for name in ORIGINS if name in schema}
     show = tuple(dict.fromkeys([*columns.id, *origins, *columns.show]))
-    given = [unblocked.left, unblocked.left if unblocked.right is None else unblocked.right]
-    of_rows = [table for table in given if not isinstance(table, list | tuple | np.ndarray)]
+    lists = [unblocked.left, unblocked.left if unblocked.right is None else unblocked.right]
+    of_rows = [table for table in lists if not isinstance(table, list | tuple | np.ndarray)]
     tables = [(find_source(table, None, _backend(source)), unblocked.key) for table in of_rows]
     return Lookup(
         source,
         replace(columns, show=show),
         found,
-        tables=tuple(tables) if len(tables) == len(given) else (),
+        tables=tuple(tables) if len(tables) == len(lists) else (),
         origins=origins,
     )
 

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from haystat.drafts import draft_of
 from haystat.errors import StorageError, StorageFull, StudyError, StudyExists
 from haystat.study import opened
 
@@ -75,7 +76,7 @@ class Store:
         path = Path(path)
         if path.exists():
             raise StudyExists(f"{path} exists already; open it, or choose another name")
-        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+        draft = draft_of(path)
         try:
             with clear_errors(path):
                 with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
