@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from haystat.arguments import checked_path
 from haystat.drafts import draft_of
-from haystat.errors import FileError
+from haystat.errors import FileError, StorageError, StorageFull
 
 LONGEST_PATH = 300  # characters that a message repeats
+WRONG_PATH = (
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
+    errno.EINVAL,
+)  # fmt: skip
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def existing_file(path: str | Path) -> Path:
@@ -41,7 +47,10 @@ def writable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(f"{shown_path(path)} cannot be written: {_reason(error)}") from None
+        why = f"{shown_path(path)} cannot be written: {_reason(error)}"
+        if is_wrong_path(error):
+            raise FileError(why) from None
+        raise (StorageFull if error.errno in NO_ROOM else StorageError)(why) from None
 
 
 @contextmanager
@@ -76,6 +85,11 @@ def shown_path(path: Path) -> str:
     """A path as a message shows it: what is not UTF-8 in it is escaped, and the end of it told."""
     text = str(path).encode(errors="backslashreplace").decode()
     return text if len(text) <= LONGEST_PATH else f"{text[:LONGEST_PATH]}…"
+
+
+def is_wrong_path(error: OSError) -> bool:
+    """Whether the system says that no file can be there; all else is about the disk."""
+    return isinstance(error, FileNotFoundError) or error.errno in WRONG_PATH
 
 
 def _reason(error: OSError) -> str:

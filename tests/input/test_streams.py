@@ -75,9 +75,9 @@ def test_standard_output_may_be_closed(study):
 
 
 @pytest.mark.parametrize("command", ["status", "verify", "log --json", "report", "export"])
-def test_a_full_standard_output_is_one_line_and_exit_2(study, command):
+def test_a_full_standard_output_is_one_line_and_exit_1(study, command):
     codes, error = shell(f"{{haystat}} {command} {{0}} >/dev/full; echo $?", study)
-    assert codes == ["2"]
+    assert codes == ["1"]
     assert error == "error: standard output cannot be written: No space left on device\n"
 
 
@@ -162,7 +162,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, pool, command):
         study.ask(50)
     arguments = command.format(tmp_path / "s.haystat", folder / "made", table, trec).split()
     code, _, error = run(*arguments, preexec_fn=small_files)
-    assert code == 2, error
+    assert code == 1, error
     assert error.count("\n") == 1
     assert f"{folder}/made" in error
     assert "cannot be written" in error

@@ -9,7 +9,7 @@ import pytest
 from web_case import in_a_thread, make_study
 
 import haystat as hs
-from haystat.errors import BadOption, StudyError, UnknownItem
+from haystat.errors import BadOption, StorageError, UnknownItem
 from haystat.web import work
 from haystat.web.desk import Desk
 from haystat.web.keys import RESERVED, label_keys
@@ -155,7 +155,7 @@ def test_a_study_that_cannot_be_written_says_so_to_everybody(study, tmp_path):
             both = [desk.write(lambda s: work.hand_out(s, 1, "a")) for _ in range(2)]
             return await asyncio.gather(*both, return_exceptions=True)
 
-        assert all(isinstance(error, StudyError) for error in in_a_thread(asyncio.run, run()))
+        assert all(isinstance(error, StorageError) for error in in_a_thread(asyncio.run, run()))
 
 
 def test_everybody_who_watches_gets_every_change(study):

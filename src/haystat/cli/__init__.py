@@ -1,7 +1,7 @@
 """The command line: parse, call, show.
 
-Exit 0 done, 1 a check failed (verify), 2 the input is wrong or a file cannot be read or written,
-130 Ctrl-C.
+Exit 0 done, 2 the input is wrong, 130 Ctrl-C, 1 anything else: a check failed (verify), or a disk,
+a database or a server did.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ from haystat.cli.reproduce import reproduce
 from haystat.cli.serve import serve
 from haystat.cli.sketch import sketch
 from haystat.cli.status import estimate, log, merge, status, verify
-from haystat.errors import HaystatError
+from haystat.disk import is_wrong_path
+from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
 
-CHECK_FAILED, WRONG = 1, 2
+FAILED, WRONG = 1, 2
+#: what another try, or another machine, may do well; any other error of ours is about the input
+FAILURES = (StorageError, EngineError, RemoteError, MemoryError)
 
 app = typer.Typer(
     help="How good is a classifier when positives are needles in a haystack?",
@@ -84,7 +87,7 @@ def _run() -> int:
     except (HaystatError, OSError, UnicodeError, RecursionError, MemoryError) as error:
         code = _complain(error)
     why = streams.flush()
-    if why is not None and code != CHECK_FAILED:
+    if why is not None and code != FAILED:
         code = _complain(OSError(f"standard output cannot be written: {why}"))
     return code if isinstance(code, int) else 0
 
@@ -94,4 +97,5 @@ def _complain(error: BaseException) -> int:
     text = " ".join(str(error).splitlines()) or type(error).__name__
     with suppress(OSError):
         typer.echo(f"error: {text}", err=True)
-    return WRONG
+    of_system = isinstance(error, OSError) and not is_wrong_path(error)
+    return FAILED if of_system or isinstance(error, FAILURES) else WRONG

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from haystat.errors import BadOption, HaystatError, StudyError
+from haystat.errors import BadOption, HaystatError, StorageError, StudyError
 from haystat.web.models import PLAIN
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def suitable() -> Iterator[None]:
     """What the library refuses does not suit; a file that fails is another matter."""
     try:
         yield
-    except (StudyError, Unsuitable):
+    except (StudyError, StorageError, Unsuitable):
         raise
     except HaystatError as error:
         raise Unsuitable(str(error)) from None

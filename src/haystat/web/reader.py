@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from haystat.errors import StudyError
+from haystat.errors import StorageError, StudyError
 from haystat.study.study import Study
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Reader:
             self._study = Study.open(self._path, read_only=True)
         try:
             return action(self._study)
-        except StudyError:
+        except (StudyError, StorageError):
             self._close()  # the next one gets a fresh look
             raise
 
