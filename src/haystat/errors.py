@@ -26,6 +26,12 @@ HaystatError (ValueError)
 """
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of another library says, without its stack trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
 class HaystatError(ValueError):
     """Base of all haystat errors."""
 

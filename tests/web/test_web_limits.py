@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import subprocess
 import sys
@@ -13,7 +15,9 @@ from web_case import calling
 
 import haystat as hs
 from haystat.drafts import draft_of, remove_dead_drafts
+from haystat.errors import StorageFull
 from haystat.web import limits
+from haystat.web.files import receive
 from haystat.web.models import MOST_COLUMNS, MOST_MEASURES
 
 pa = pytest.importorskip("pyarrow")
@@ -298,3 +302,25 @@ def test_a_file_written_again_removes_the_draft_of_a_dead_process(tmp_path, name
     assert draft_of(tmp_path / name).parent == tmp_path
     assert not left.exists()
     assert other.exists()
+
+
+def test_drafts_of_one_name_are_apart_and_a_name_may_be_as_long_as_can_be(tmp_path):
+    path = tmp_path / ("é" * 125 + ".csv")
+    drafts = [draft_of(path) for _ in range(2)]
+    for draft in drafts:
+        draft.write_bytes(b"x")
+    assert len(set(drafts)) == 2
+    left = drafts[0].rename(str(drafts[0]).replace(f".{os.getpid()}-", f".{dead_process()}-"))
+    draft_of(path)
+    assert not left.exists()
+    assert drafts[1].exists()
+
+
+def test_an_upload_that_finds_no_room_is_a_full_disk_and_leaves_nothing(tmp_path):
+    async def parts():
+        yield b"id,score\n"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(StorageFull, match=r"pool\.csv cannot be written: No space left"):
+        asyncio.run(receive(tmp_path, "pool.csv", parts(), 1000))
+    assert list(tmp_path.iterdir()) == []

@@ -51,7 +51,7 @@ def test_an_open_study_by_another_name_is_no_table(manager, folder, study_file):
     (folder / "same.csv").hardlink_to(study_file[0])
     assert manager.get("/api/files").json() == {"files": ["pool.csv"]}
     for name in ("linked.csv", "same.csv"):
-        assert manager.get(f"/api/preview?file={name}").status_code == 400
+        assert manager.get(f"/api/preview?file={name}").status_code == 404
 
 
 def test_a_column_that_gives_the_answer_away_is_not_shown():

@@ -14,7 +14,15 @@ from haystat.arguments import brief, checked_path
 from haystat.disk import not_utf8, readable
 from haystat.engines import spark
 from haystat.engines.extras import needed
-from haystat.errors import BadOption, EngineError, FileError, HaystatError, PoolChanged, UnknownName
+from haystat.errors import (
+    BadOption,
+    EngineError,
+    FileError,
+    HaystatError,
+    PoolChanged,
+    UnknownName,
+    first_line,
+)
 from haystat.files import LEADING_ZERO, refuse_twins
 
 DATABASES = (".duckdb", ".ddb", ".db")
@@ -74,7 +82,7 @@ class Source:
         except Exception as error:
             self.check()
             _refuse_encoding(self.name, error)
-            raise EngineError(f"{self.engine} failed on {self.name}: {first_line(error)}") from None
+            raise EngineError(f"{self.engine} failed on {self.name}: {_said(error)}") from None
         self.check()
 
 
@@ -84,10 +92,8 @@ def _refuse_encoding(path: str, error: Exception) -> None:
         raise not_utf8(Path(path)) from None
 
 
-def first_line(error: BaseException) -> str:
-    """What a driver says, without its stack trace."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {first_line(error):.300}" if str(error) else first_line(error)
 
 
 def files_of(pattern: str) -> tuple[tuple[str, int, int], ...]:
@@ -230,5 +236,5 @@ def _opening(path: str) -> Iterator[None]:
     except Exception as error:
         _refuse_encoding(path, error)
         raise FileError(
-            f"{path} cannot be read; is it cut short or damaged? ({first_line(error)})"
+            f"{path} cannot be read; is it cut short or damaged? ({_said(error)})"
         ) from None

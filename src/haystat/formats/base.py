@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.disk import existing_file, not_utf8, readable
-from haystat.errors import BadOption, FileError
+from haystat.errors import BadOption, FileError, first_line
 from haystat.files import read_columns
 from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
@@ -230,5 +230,4 @@ def _column_names(path: Path) -> list[str]:
     try:
         return list(dataset.dataset(path, format=kind).schema.names)
     except (OSError, ValueError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FileError(f"{path} cannot be read; is it damaged? ({reason})") from None
+        raise FileError(f"{path} cannot be read; is it damaged? ({first_line(error)})") from None

@@ -11,7 +11,7 @@ import numpy as np
 
 from haystat.arguments import brief
 from haystat.designs.base import Design
-from haystat.errors import StudyError, UnknownItem, UnknownLabel
+from haystat.errors import StorageError, StudyError, UnknownItem, UnknownLabel
 from haystat.ledger import Ledger, pose
 from haystat.log import NO_ANSWER, Answers, Stage
 from haystat.measures.base import Measure
@@ -75,7 +75,7 @@ class Fold:
         try:
             self._take[entry.kind](entry)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            if isinstance(error, StudyError):
+            if isinstance(error, StudyError | StorageError):
                 raise
             raise StudyError(
                 f"entry {entry.seq} ({entry.kind}) makes no sense: {error!r}"

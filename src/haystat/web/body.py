@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from haystat.errors import BadOption, HaystatError, StorageError, StudyError
+from haystat.errors import BadOption, HaystatError, StorageError, StudyError, first_line
 from haystat.web.models import PLAIN
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ async def read_body(request: Request, kind: type[T], largest: int = LARGEST) -> 
     except msgspec.ValidationError as error:
         raise BadRequest(_why(error)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise BadRequest(f"the body is not JSON: {_line(error)}") from None
+        raise BadRequest(f"the body is not JSON: {first_line(error)}") from None
 
 
 def _decoded(content: bytes, kind: type[T]) -> T:
@@ -130,7 +130,3 @@ def _why(error: msgspec.ValidationError) -> str:
     place = where.strip("`").removeprefix("$").removeprefix(".")
     said = f"{place}: {what}" if what and place else (what or str(error))
     return f"{said}; /api/openapi.json says what is allowed"
-
-
-def _line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

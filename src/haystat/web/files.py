@@ -14,7 +14,7 @@ from haystat.disk import writable
 from haystat.drafts import draft_of
 from haystat.errors import FileError
 from haystat.study.opened import is_open_here
-from haystat.web.limits import check_table
+from haystat.web.limits import check_table, unreadable
 
 #: file ending -> what Arrow calls it
 KINDS = {
@@ -80,9 +80,7 @@ def preview(path: Path) -> dict[str, Any]:
         source = dataset.dataset(path, format=KINDS[path.suffix.lower()])
         head = source.head(PREVIEWED)
     except (OSError, ValueError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        reason = reason.replace(str(path), path.name)
-        raise FileError(f"{path.name} cannot be read; is it damaged? ({reason:.200})") from None
+        raise unreadable(path, error) from None
     columns = [
         {
             "name": field.name,

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from haystat.errors import FileError
+from haystat.errors import FileError, first_line
 from haystat.web.models import MOST_COLUMNS
 
 MOST_ROWS = 5_000_000
@@ -72,8 +72,13 @@ def _check_parquet(path: Path, names: Collection[str]) -> None:
     except TooLarge:
         raise
     except (OSError, ValueError, ArrowException) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FileError(f"{path.name} cannot be read; is it damaged? ({reason:.200})") from None
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> FileError:
+    """What to say about a file that Arrow does not take."""
+    reason = first_line(error).replace(str(path), path.name)
+    return FileError(f"{path.name} cannot be read; is it damaged? ({reason:.200})")
 
 
 def _check_texts(path: Path, chunks: list[Any]) -> None:
