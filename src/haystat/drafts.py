@@ -28,11 +28,18 @@ def draft_of(path: Path) -> Path:
 
 def remove_dead_drafts(folder: Path, names: str) -> None:
     """Remove what killed processes left in a folder. names: a pattern of what it was to become."""
-    with suppress(OSError):  # a folder of others may be written to, but not read or cleared
-        for path in folder.iterdir():
-            found = DRAFT.fullmatch(path.name)
-            if found and re.fullmatch(names, found[1]) and not _is_alive(int(found[2]), path):
-                path.unlink(missing_ok=True)
+    for name in _names_in(folder):
+        found, path = DRAFT.fullmatch(name), folder / name
+        if found and re.fullmatch(names, found[1]) and not _is_alive(int(found[2]), path):
+            with suppress(OSError):  # of somebody else
+                path.unlink()
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # one may be written to, but not read
+        return []
 
 
 def _digest(name: str) -> str:
