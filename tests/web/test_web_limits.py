@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 import pytest
-from web_case import calling
+from web_case import calling, in_a_thread
 
 import haystat as hs
 from haystat.drafts import draft_of, remove_dead_drafts
@@ -322,5 +322,5 @@ def test_an_upload_that_finds_no_room_is_a_full_disk_and_leaves_nothing(tmp_path
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(StorageFull, match=r"pool\.csv cannot be written: No space left"):
-        asyncio.run(receive(tmp_path, "pool.csv", parts(), 1000))
+        in_a_thread(asyncio.run, receive(tmp_path, "pool.csv", parts(), 1000))
     assert list(tmp_path.iterdir()) == []
