@@ -1,22 +1,26 @@
 """haystat: how good is a classifier when positives are needles in a haystack?"""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.2.0"
 
-from haystat import designs, errors, measures
-from haystat.comparison.compare import Comparison, compare
-from haystat.comparison.duels import Decided
-from haystat.engines.open import cross_pool, open_pool
-from haystat.errors import HaystatError
-from haystat.estimation.result import Estimate
-from haystat.estimators import from_estimator
-from haystat.evaluation import Evaluation
-from haystat.experiments.simulate import simulate
-from haystat.planning.plan import Plan, plan
-from haystat.pool.features import strata_from_features
-from haystat.pool.memory import Pool
-from haystat.questions import Query
-from haystat.stopping import Width
-from haystat.study.study import Study
+if TYPE_CHECKING:
+    from haystat import designs, errors, measures
+    from haystat.comparison.compare import Comparison, compare
+    from haystat.comparison.duels import Decided
+    from haystat.engines.open import cross_pool, open_pool
+    from haystat.errors import HaystatError
+    from haystat.estimation.result import Estimate
+    from haystat.estimators import from_estimator
+    from haystat.evaluation import Evaluation
+    from haystat.experiments.simulate import simulate
+    from haystat.planning.plan import Plan, plan
+    from haystat.pool.features import strata_from_features
+    from haystat.pool.memory import Pool
+    from haystat.questions import Query
+    from haystat.stopping import Width
+    from haystat.study.study import Study
 
 __all__ = [
     "Comparison",
@@ -40,3 +44,40 @@ __all__ = [
     "simulate",
     "strata_from_features",
 ]
+
+#: public name -> module; importing them all takes a second, so each waits until it is used
+_MODULE_OF = {
+    "Comparison": "comparison.compare",
+    "Decided": "comparison.duels",
+    "Estimate": "estimation.result",
+    "Evaluation": "evaluation",
+    "HaystatError": "errors",
+    "Plan": "planning.plan",
+    "Pool": "pool.memory",
+    "Query": "questions",
+    "Study": "study.study",
+    "Width": "stopping",
+    "compare": "comparison.compare",
+    "cross_pool": "engines.open",
+    "from_estimator": "estimators",
+    "open_pool": "engines.open",
+    "plan": "planning.plan",
+    "simulate": "experiments.simulate",
+    "strata_from_features": "pool.features",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name on first use."""
+    if name in _MODULE_OF:
+        value = getattr(import_module(f"haystat.{_MODULE_OF[name]}"), name)
+    elif name in __all__:
+        value = import_module(f"haystat.{name}")
+    else:
+        raise AttributeError(f"module 'haystat' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

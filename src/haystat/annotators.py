@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import checked_choice, checked_integer, is_unicode
 from haystat.errors import AnswerError, BadOption, ConflictingAnswer, UnknownName
 from haystat.log import Answers, Label
 
@@ -71,11 +72,7 @@ def checked_name(annotator: Any) -> str | None:
 
 def is_writable(text: str) -> bool:
     """Whether a text can be written as UTF-8 and read again by everybody."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in text
+    return "\0" not in text and is_unicode(text)
 
 
 @dataclass(frozen=True)
@@ -93,13 +90,10 @@ class Rules:
     disagreement: str = "majority"
 
     def __post_init__(self) -> None:
-        n = self.answers_per_item
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise BadOption(f"answers_per_item is {n!r}; give a whole number of at least 1")
-        if self.disagreement not in DISAGREEMENT:
-            raise BadOption(
-                f"disagreement is {self.disagreement!r}; it can be {list(DISAGREEMENT)}"
-            )
+        n = checked_integer("answers_per_item", self.answers_per_item, smallest=1)
+        checked_choice("disagreement", self.disagreement, DISAGREEMENT)
+        for name in self.annotators or ():
+            checked_name(name)
         if self.annotators is not None and len(set(self.annotators)) < n:
             raise BadOption(
                 f"answers_per_item is {n} and there are {len(set(self.annotators))} annotators; "

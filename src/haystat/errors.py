@@ -19,11 +19,17 @@ HaystatError (ValueError)
 ├── EngineError            the database that holds the pool failed
 ├── RemoteError            a server cannot be reached or failed; another try may go well
 └── FileError              a file cannot be read, or is not what it claims to be
-    └── StudyError         a study file is no study, damaged or too new
-        ├── StudyExists    there is a file of that name already
-        └── StorageError   it cannot be written now: locked, read-only, failing; try again later
-            └── StorageFull  the disk is full
+    ├── StudyError         a study file is no study, damaged or too new
+    │   └── StudyExists    there is a file of that name already
+    └── StorageError       it cannot be written now: locked, read-only, failing; try again later
+        └── StorageFull    the disk is full
 """
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of another library says, without its stack trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
 
 
 class HaystatError(ValueError):
@@ -110,8 +116,8 @@ class StudyExists(StudyError):
     """There is a file of that name already."""
 
 
-class StorageError(StudyError):
-    """A study file cannot be written now; nothing of the call was recorded."""
+class StorageError(FileError):
+    """A file cannot be written now; nothing of the call was recorded."""
 
 
 class StorageFull(StorageError):

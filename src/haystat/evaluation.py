@@ -11,6 +11,7 @@ import numpy as np
 
 from haystat import designs, measures
 from haystat.annotators import Agreement, Panel, Rules, agreement
+from haystat.arguments import brief, checked_choice, checked_integer, several_names
 from haystat.assistance import assisted_from
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design
@@ -24,15 +25,16 @@ from haystat.ledger_stochastic import StochasticLedger
 from haystat.log import Answers, Label, Log, Stage, stage_records
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray
-from haystat.pool.base import AnyPool, NamedPool
+from haystat.pool.base import AnyPool, NamedPool, checked_pool
 from haystat.pool.memory import Pool
 from haystat.progress import progress_bar
-from haystat.questions import Query, Questions
+from haystat.questions import Query, Questions, checked_answers
 from haystat.reuse import SameItems, check_candidates, check_reuse, same_items
 from haystat.tail import label_counts, tail_report
 
 RandomState = int | np.random.Generator | None
 Oracle = Callable[[list[Any]], Iterable[Any]]
+MOST_ASKED = 1 << 20  # questions at a time, where an item may be asked about again
 #: what an oracle is like -> the ledger of its answers
 LEDGERS: dict[str, type[Ledger] | type[StochasticLedger]] = {
     "deterministic": Ledger,
@@ -73,14 +75,14 @@ class Evaluation:
         disagreement: str = "majority",
         **options: Any,
     ) -> None:
-        if oracle not in LEDGERS:
-            raise BadOption(f"oracle is {oracle!r}; it can be {list(LEDGERS)}")
+        checked_pool(pool)
+        checked_choice("oracle", oracle, LEDGERS)
         if oracle == "stochastic" and answers_per_item != 1:
             raise BadOption(
                 "with oracle='stochastic' every answer counts, so a question takes one; leave "
                 "answers_per_item at 1, or use oracle='deterministic'"
             )
-        names = None if annotators is None else tuple(annotators)
+        names = None if annotators is None else several_names("annotators", annotators)
         rules = Rules(names, answers_per_item, disagreement)
         self.seed = seed_from(random_state)
         self.pool = pool = pool.ordered(self.seed)
@@ -105,8 +107,10 @@ class Evaluation:
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise BadOption(f"ask for a whole number of labels, at least 1, not {n!r}")
-        if n > self.pool.size and not self._asks_again:
-            raise BudgetError(f"{n} labels wanted, but the pool has {self.pool.size} items")
+        if n > (MOST_ASKED if self._asks_again else self.pool.size):
+            raise BudgetError(
+                f"{brief(n)} labels wanted, but the pool has {self.pool.size} items; ask for fewer"
+            )
         stage = self._ledger.draw(int(n))
         if stage.n_new == 0:
             return []
@@ -125,6 +129,7 @@ class Evaluation:
         """
         self._panel.rules.check_name(annotator)
         labels: dict[int, Label] = {}
+        checked_answers(answers)
         for name, answer in answers.items():
             question = self._questions.find(name)
             label = self._questions.read(name, answer)
@@ -181,13 +186,16 @@ class Evaluation:
         """
         if self._panel.rules.answers_per_item > 1 or self._panel.rules.annotators is not None:
             raise BadOption("run() asks one nameless oracle; use ask() and tell(…, annotator=…)")
+        for what, given in (("oracle", oracle), ("until", until)):
+            if not callable(given) and (given is not None or what == "oracle"):
+                raise BadOption(f"{what} is {brief(given)}; give a function")
+        checked_integer("budget", budget, smallest=0)
+        checked_integer("batch_size", batch_size, smallest=1)
         if budget > self.pool.size and not self._asks_again:
             raise BudgetError(
                 f"a budget of {budget} labels, but the pool has {self.pool.size} items; "
                 f"give at most {self.pool.size}"
             )
-        if batch_size < 1:
-            raise BadOption(f"batch_size is {batch_size}; it must be at least 1")
         with progress_bar("labels", budget, shown=progress) as advance:
             while self.n_labels < budget:
                 queries = self.ask(min(batch_size, budget - self.n_labels))
@@ -258,6 +266,7 @@ class Evaluation:
         A measure or design that was given as an object must be given again.
         """
         log = Log.read(path)
+        checked_pool(pool)
         settings = log.settings
         pool = pool.ordered(settings["pool_seed"])
         if settings["pool"] != pool.fingerprint or settings["pool_seed"] != pool.seed:
@@ -301,7 +310,10 @@ class Evaluation:
 
     def _answer(self, oracle: Oracle, queries: list[Query]) -> None:
         items = [query.item for query in queries]
-        labels = list(oracle(items))
+        given = oracle(items)
+        if not isinstance(given, Iterable):
+            raise AnswerError(f"the oracle gave {brief(given)}; give a label for each item")
+        labels = list(given)
         if len(labels) != len(items):
             raise AnswerError(f"the oracle gave {len(labels)} labels for {len(items)} items")
         self.tell(dict(zip(queries, labels, strict=True)))
@@ -363,7 +375,7 @@ def seed_from(random_state: RandomState) -> int:
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
     raise BadOption(
-        f"random_state is {random_state!r}; give an integer from 0, a Generator or None"
+        f"random_state is {brief(random_state)}; give an integer from 0, a Generator or None"
     )
 
 

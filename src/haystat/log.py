@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import checked_path
+from haystat.disk import readable, whole_file
 from haystat.errors import LogError
 from haystat.measures.outputs import FloatArray, IntArray
 
@@ -77,25 +79,27 @@ class Log:
 
     def write(self, path: str | Path) -> None:
         """Save as JSON lines, whole or not at all."""
-        path = Path(path)
-        draft = path.with_name(path.name + ".part")
-        with draft.open("w", encoding="utf-8") as file:
+        with whole_file(path) as draft, draft.open("w", encoding="utf-8") as file:
             file.write(json.dumps({"haystat": FORMAT, **self.settings}) + "\n")
             for event in self.events:
                 file.write(json.dumps(_encode(event)) + "\n")
             file.write(json.dumps({"end": len(self.events)}) + "\n")
-        draft.replace(path)
 
     @classmethod
     def read(cls, path: str | Path) -> Log:
         """Load a saved log; raises LogError on anything but a whole file of ours."""
-        lines = list(_json_lines(Path(path)))
+        path = checked_path("the path of a log", path)
+        with readable(path):
+            lines = list(_json_lines(path))
         if not lines or lines[0].get("haystat") != FORMAT:
             raise LogError(f"{path} is not a haystat log of format {FORMAT}")
         if lines[-1] != {"end": len(lines) - 2}:
             raise LogError(f"{path} is cut short: {len(lines)} lines and no end; use a copy")
         settings = {key: value for key, value in lines[0].items() if key != "haystat"}
-        return cls(settings, [_decode(line) for line in lines[1:-1]])
+        try:
+            return cls(settings, [_decode(line) for line in lines[1:-1]])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise LogError(f"{path} is damaged: an entry makes no sense ({error!r})") from None
 
 
 def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -103,8 +107,8 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(file, start=1):
             try:
                 entry = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise LogError(f"{path}, line {number} is damaged: {error.msg}") from None
+            except (ValueError, RecursionError) as error:
+                raise LogError(f"{path}, line {number} is damaged: {error}") from None
             if not isinstance(entry, dict):
                 raise LogError(f"{path}, line {number} is damaged: not a record")
             yield entry

@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import brief
 from haystat.errors import AnswerError, UnknownItem, UnknownLabel
 from haystat.ledger import Ledger
 from haystat.ledger_stochastic import StochasticLedger
 from haystat.log import Label
 from haystat.pool.base import NamedPool
+from haystat.pool.checks import LARGEST
 
+LONGEST_KEY = 100  # characters; ours are shorter
 ROUNDING = 1e-6  # by which probabilities may miss a sum of one
 
 
@@ -61,7 +64,7 @@ class Questions:
     def find(self, name: Any) -> int:
         """The question with this name: a Query, a key, or an item that was asked about once."""
         if isinstance(name, Query):
-            question = self._by_key(name.key)
+            question = self._by_key(name.key) if isinstance(name.key, str) else None
             if question is None or self.query(question) != name:
                 raise UnknownItem(f"{name} was never asked; nothing was recorded")
             return question
@@ -94,8 +97,9 @@ class Questions:
             return share
         soft = ", nor probabilities of them" if stochastic else ""
         raise UnknownLabel(
-            f"label {answer!r} of item {name!r} is not one of {list(self._pool.classes)}{soft}; "
-            "add it to `classes` when you create the pool; nothing was recorded"
+            f"label {brief(answer)} of item {brief(name)} is not one of "
+            f"{list(self._pool.classes)}{soft}; add it to `classes` when you create the "
+            "pool; nothing was recorded"
         )
 
     def show(self, label: Label) -> Any:
@@ -113,14 +117,14 @@ class Questions:
             return None
         try:
             share = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         if share.shape != (len(classes),):
             return None
         if not (np.all(share >= 0) and abs(share.sum() - 1) <= ROUNDING):
             raise AnswerError(
-                f"the answer {value!r} of item {name!r} is no distribution over {list(classes)}; "
-                "probabilities are at least 0 and sum to 1: nothing was recorded"
+                f"the answer {brief(value)} of item {brief(name)} is no distribution over "
+                f"{list(classes)}; probabilities are at least 0 and sum to 1: nothing was recorded"
             )
         return tuple((share / share.sum()).tolist())
 
@@ -135,7 +139,11 @@ class Questions:
 
     def _by_key(self, key: str) -> int | None:
         parts = key.split(".")
-        if len(parts) not in (2, 3) or not all(part.isdecimal() for part in parts):
+        if (
+            len(parts) not in (2, 3)
+            or len(key) > LONGEST_KEY
+            or not all(part.isdecimal() for part in parts)
+        ):
             return None
         stage, item, repeat = (*map(int, parts), 1)[:3]
         asked = self._asked_about(item)
@@ -160,7 +168,7 @@ class Questions:
         asked = self._asked_about(item)
         if not asked:
             raise UnknownItem(
-                f"item {name!r} was never asked about; its label cannot be weighted. "
+                f"item {brief(name)} was never asked about; its label cannot be weighted. "
                 "Answer only what ask() returned; nothing was recorded"
             )
         if len(asked) > 1:
@@ -177,12 +185,21 @@ class Questions:
         return [item] if item in self._ledger.stage_of else []
 
 
+def checked_answers(answers: Any) -> None:
+    """Raise unless answers are by what they answer."""
+    if not isinstance(answers, Mapping):
+        raise AnswerError(
+            f"answers are {brief(answers)}, a {type(answers).__name__}; give a dict, "
+            "{item: label, …}; nothing was recorded"
+        )
+
+
 def _number(name: Any, value: Any) -> float:
     """An answer that is a number."""
     usable = isinstance(value, int | float) and not isinstance(value, bool)
-    if not usable or not np.isfinite(value):
+    if not usable or not abs(value) <= LARGEST:
         raise AnswerError(
-            f"the answer {value!r} of item {name!r} is no finite number, and the labels of the "
-            "pool are numbers: nothing was recorded"
+            f"the answer {brief(value)} of item {brief(name)} is no finite number, and the labels "
+            "of the pool are numbers: nothing was recorded"
         )
     return float(value)

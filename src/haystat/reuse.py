@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import brief
 from haystat.designs.base import Design, Problem
 from haystat.errors import NoSupport, PoolError, UnknownItem
 from haystat.measures.base import Measure
@@ -33,6 +34,8 @@ class SameItems:
 
 def same_items(old: Pool, new: Pool) -> SameItems:
     """The new pool seen from the positions of the old; raises where their items differ."""
+    if not isinstance(new, Pool):
+        raise PoolError(f"the pool is {brief(new)}; give an hs.Pool of the same items")
     if old.classes != new.classes:
         raise PoolError(
             f"the pool has the classes {list(new.classes)}, and labels were taken in terms of "

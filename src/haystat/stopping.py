@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.errors import BadOption
+from haystat.arguments import checked_choice, checked_number
 from haystat.estimation.result import Estimate
 
 #: which interval is to be narrow -> the property of an estimate
@@ -29,16 +29,8 @@ class Width:
     interval: str = "interval"
 
     def __post_init__(self) -> None:
-        if self.interval not in INTERVALS:
-            raise BadOption(f"interval is {self.interval!r}; it can be {list(INTERVALS)}")
-        try:
-            allowed = 0 < self.width < np.inf
-        except TypeError:
-            allowed = False
-        if not allowed:
-            raise BadOption(
-                f"the width to stop at is {self.width!r}; give a positive number, like 0.05"
-            )
+        checked_choice("interval", self.interval, INTERVALS)
+        checked_number("the width to stop at", self.width, 0.05)
 
     def now(self, estimate: Estimate) -> float:
         """Width of the widest component's interval; NaN where the measure is undefined."""

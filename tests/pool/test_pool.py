@@ -115,7 +115,7 @@ class TestPredictions:
         assert predictions_of(pool) == [[0]] * 5
 
     def test_scores_of_many_classes_predict_the_largest(self):
-        pool = Pool([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2], [2.0, 9.0, -1.0]], classes="abc")
+        pool = Pool([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2], [2.0, 9.0, -1.0]], classes=("a", "b", "c"))
         assert predictions_of(pool) == [[2], [0], [1]]
         assert pool.scores.tolist() == [[0.7], [0.5], [9.0]]
 
@@ -241,8 +241,8 @@ class TestFingerprint:
         assert Pool(**OPTIONS).fingerprint == Pool(**OPTIONS | copies).fingerprint
 
     def test_sees_scores_of_classes_that_are_not_the_largest(self):
-        one = Pool([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], classes="abc")
-        two = Pool([[0.5, 0.2, 0.3], [0.1, 0.1, 0.8]], classes="abc")
+        one = Pool([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], classes=("a", "b", "c"))
+        two = Pool([[0.5, 0.2, 0.3], [0.1, 0.1, 0.8]], classes=("a", "b", "c"))
         assert one.fingerprint != two.fingerprint
 
 

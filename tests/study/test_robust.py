@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.errors import StudyError
+from haystat.errors import StorageError, StorageFull, StudyError
 from haystat.study import store, verify
 
 ROUNDS = 20
@@ -63,7 +63,7 @@ def test_a_full_disk_is_one_clear_error_and_the_file_stays_intact(small_disk, ma
         room = os.statvfs(small_disk)
         (small_disk / "filler").write_bytes(bytes(room.f_bavail * room.f_bsize))
         n_entries = len(study.entries)
-        with pytest.raises(StudyError, match=r"disk is full.*what was recorded before is intact"):
+        with pytest.raises(StorageFull, match=r"disk is full.*what was recorded before is intact"):
             until_it_fails(lambda: study.note("x" * 3000))
         assert study.n_labels == 20
         assert len(study.entries) >= n_entries
@@ -73,7 +73,7 @@ def test_a_full_disk_is_one_clear_error_and_the_file_stays_intact(small_disk, ma
     assert verify(path).ok
     room = os.statvfs(small_disk)
     (small_disk / "filler").write_bytes(bytes(room.f_bavail * room.f_bsize))
-    with pytest.raises(StudyError, match="disk is full"):
+    with pytest.raises(StorageFull, match="disk is full"):
         hs.Study.create(small_disk / "second.haystat", pool)
     assert {file.name for file in small_disk.iterdir()} == {"filler", "study.haystat"}
 
@@ -85,7 +85,7 @@ def test_a_file_that_may_not_grow_is_one_clear_error(case, same):
     connection = case.study._store.connection()
     (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {n_pages}")
-    with pytest.raises(StudyError, match="disk is full"):
+    with pytest.raises(StorageFull, match="disk is full"):
         until_it_fails(lambda: case.study.note("x" * 2000))
     assert same(case.study.estimate(), before)
     connection.execute("PRAGMA max_page_count = 1000000")
@@ -102,7 +102,7 @@ def test_a_read_only_disk_can_be_read_and_not_written(small_disk, make_pool):
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with hs.Study.open(path) as study:
         assert study.estimate().value == value
-        with pytest.raises(StudyError, match="read-only; copy it"):
+        with pytest.raises(StorageError, match="read-only; copy it"):
             study.ask(1)
     assert verify(path).ok
 
@@ -113,7 +113,7 @@ def test_a_study_opened_read_only_refuses_to_write(case):
         assert study.n_labels == 10
         case.answer(5)
         assert study.n_labels == 15
-        with pytest.raises(StudyError, match="read-only"):
+        with pytest.raises(StorageError, match="read-only"):
             study.note("x")
 
 

@@ -228,7 +228,7 @@ def test_what_a_study_cannot_keep_is_refused_before_a_file_appears(tmp_path, mak
         hs.Study.create(tmp_path / "a", pool, oracle="stochastic")
     with pytest.raises(BadOption, match="labels that are classes"):
         hs.Study.create(tmp_path / "a", hs.Pool([1.5, 2.5], classes=None, strata=1), "mse")
-    with pytest.raises(BadOption, match="numbers and texts"):
+    with pytest.raises(BadOption, match="texts or finite numbers"):
         hs.Study.create(tmp_path / "a", hs.Pool([0.1, 0.9], classes=((0,), (1,)), strata=1))
     with pytest.raises(hs.HaystatError, match="no measure"):
         hs.Study.create(tmp_path / "a", pool, "g1")

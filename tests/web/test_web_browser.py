@@ -351,6 +351,23 @@ def test_the_form_takes_the_token(study_file, open_page):
         wait_for_question(page)
 
 
+def test_annotators_of_a_blind_study_see_questions_and_no_numbers(tmp_path, open_page):
+    make_study(tmp_path / "s.haystat", blind=True)[0].close()
+    secrets = {"secret": "a secret of managers", "annotator_secret": "a secret of annotators"}
+    with serving(tmp_path / "s.haystat", **secrets) as address:
+        page = open_page(f"{address}/?token=a secret of annotators")
+        wait_for_question(page)
+        press(page, "f")
+        saved(page)
+        assert not page.is_visible("aside.live")
+        assert page.locator("nav a").all_inner_texts() == ["Label", "Studies"]
+        page.click("nav >> text=Studies")
+        assert page.locator("main a").all_inner_texts() == ["s", "Label"]
+        page = open_page(f"{address}/?token=a secret of managers")
+        wait_for_question(page)
+        assert page.is_visible("aside.live")
+
+
 def test_a_page_recovers_when_the_server_comes_back(study_file, open_page):
     path, labels = study_file
     with serving(path) as address:

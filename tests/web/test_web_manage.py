@@ -51,7 +51,7 @@ def test_an_open_study_by_another_name_is_no_table(manager, folder, study_file):
     (folder / "same.csv").hardlink_to(study_file[0])
     assert manager.get("/api/files").json() == {"files": ["pool.csv"]}
     for name in ("linked.csv", "same.csv"):
-        assert manager.get(f"/api/preview?file={name}").status_code == 400
+        assert manager.get(f"/api/preview?file={name}").status_code == 404
 
 
 def test_a_column_that_gives_the_answer_away_is_not_shown():
@@ -97,20 +97,21 @@ def test_a_name_that_is_taken_is_refused(manager):
 
 
 @pytest.mark.parametrize(
-    ("change", "part"),
+    ("change", "status", "part"),
     [
-        ({"measure": "f2000"}, "no measure"),
-        ({"design": "magic"}, "no design"),
-        ({"score": "nothing"}, "no column"),
-        ({"wanted": -1}, "width"),
-        ({"score": 3}, "text"),
-        ({"show": "name"}, "list"),
-        ({"second": 2}, "share"),
+        ({"measure": "f2000"}, 400, "no measure"),
+        ({"design": "magic"}, 400, "no design"),
+        ({"score": "nothing"}, 422, "no column"),
+        ({"wanted": -1}, 400, "wanted: Expected `float` > 0.0"),
+        ({"score": 3}, 400, "score: Expected `str`, got `int`"),
+        ({"show": "name"}, 400, "show: Expected `array`"),
+        ({"second": 2}, 400, "second: Expected `float` <= 0.5"),
+        ({"classes": ["yes", "yes"]}, 422, "classes"),
     ],
 )
-def test_a_wrong_wish_says_what_is_allowed(manager, change, part):
+def test_a_wrong_wish_says_what_is_allowed(manager, change, status, part):
     found = manager.post("/api/studies", {**WISH, "name": "made", **change})
-    assert found.status_code == 400
+    assert found.status_code == status
     assert part in found.json()["error"]
     assert manager.get("/api/studies").json()["studies"] == ["pairs"]
 

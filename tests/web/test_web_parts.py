@@ -9,12 +9,13 @@ import pytest
 from web_case import in_a_thread, make_study
 
 import haystat as hs
-from haystat.errors import BadOption, StudyError, UnknownItem
+from haystat.errors import BadOption, StorageError, UnknownItem
 from haystat.web import work
 from haystat.web.desk import Desk
 from haystat.web.keys import RESERVED, label_keys
 from haystat.web.options import PageOptions, keep_options, kept_options
 from haystat.web.progress import LEAST_LABELS, progress
+from haystat.web.reader import Reader
 from haystat.web.snapshot import along_score, n_open
 from haystat.web.watch import Watch
 
@@ -154,13 +155,13 @@ def test_a_study_that_cannot_be_written_says_so_to_everybody(study, tmp_path):
             both = [desk.write(lambda s: work.hand_out(s, 1, "a")) for _ in range(2)]
             return await asyncio.gather(*both, return_exceptions=True)
 
-        assert all(isinstance(error, StudyError) for error in in_a_thread(asyncio.run, run()))
+        assert all(isinstance(error, StorageError) for error in in_a_thread(asyncio.run, run()))
 
 
 def test_everybody_who_watches_gets_every_change(study):
     async def run():
         desk = Desk(study)
-        watch = Watch(desk, 0.1)
+        watch = Watch(desk, Reader(study.path), 0.1)
         streams = [watch.stream() for _ in range(3)]
         first = [await anext(stream) for stream in streams]
         await desk.write(lambda s: answered(s, 5))
@@ -171,7 +172,7 @@ def test_everybody_who_watches_gets_every_change(study):
 
     first, second = in_a_thread(asyncio.run, run())
     assert len(set(first)) == len(set(second)) == 1
-    assert b'"labels": 5' not in first[0]
-    assert b'"labels": 5' in second[0]
+    assert b'"labels":5' not in first[0]
+    assert b'"labels":5' in second[0]
     assert second[0].startswith(b"event: snapshot\ndata: ")
     assert second[0].count(b"\n") == 3

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 import haystat as hs
 from haystat.web.app import make_app
 from haystat.web.options import PageOptions, keep_options
-from haystat.web.server import listen
+from haystat.web.server import configured, listen
 from haystat.web.settings import Settings
 
 SIZE = 4000
@@ -82,7 +82,7 @@ def serving(path, port=0, **options):
     """A server on loopback in a thread; its address."""
     app = make_app(settings_for(path, **options))
     waiting = listen("127.0.0.1", port)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
+    config = configured(app)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: server.run(sockets=[waiting]), daemon=True)
     thread.start()

@@ -1,12 +1,19 @@
-"""The command line: parse, call, show. Exit 0 done, 2 the input is wrong, 1 anything else."""
+"""The command line: parse, call, show.
+
+Exit 0 done, 2 the input is wrong, 130 Ctrl-C, 1 anything else: a check failed (verify), or a disk,
+a database or a server did.
+"""
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from typing import Any
 
 import typer
 
 from haystat import __version__
+from haystat.cli import streams
 from haystat.cli.ask import ask, correct, skip, tell
 from haystat.cli.bench import bench
 from haystat.cli.bridges import export, import_answers, pool
@@ -20,7 +27,12 @@ from haystat.cli.reproduce import reproduce
 from haystat.cli.serve import serve
 from haystat.cli.sketch import sketch
 from haystat.cli.status import estimate, log, merge, status, verify
-from haystat.errors import HaystatError
+from haystat.disk import is_wrong_path
+from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
+
+FAILED, WRONG = 1, 2
+#: what another try, or another machine, may do well; any other error of ours is about the input
+FAILURES = (StorageError, EngineError, RemoteError, MemoryError)
 
 app = typer.Typer(
     help="How good is a classifier when positives are needles in a haystack?",
@@ -60,9 +72,30 @@ app.command()(serve)
 
 
 def main() -> None:
-    """Run the command line; a wrong input is one clear line, not a traceback."""
+    """Run the command line; whatever is wrong with what it is given is one line."""
+    streams.prepare()
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """The exit code of the command that was given."""
     try:
         app()
-    except (HaystatError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2)
+        code: Any = 0
+    except SystemExit as end:
+        code = end.code
+    except (HaystatError, OSError, UnicodeError, RecursionError, MemoryError) as error:
+        code = _complain(error)
+    why = streams.flush()
+    if why is not None and code != FAILED:
+        code = _complain(OSError(f"standard output cannot be written: {why}"))
+    return code if isinstance(code, int) else 0
+
+
+def _complain(error: BaseException) -> int:
+    """Say what is wrong in one line; the exit code."""
+    text = " ".join(str(error).splitlines()) or type(error).__name__
+    with suppress(OSError):
+        typer.echo(f"error: {text}", err=True)
+    of_system = isinstance(error, OSError) and not is_wrong_path(error)
+    return FAILED if of_system or isinstance(error, FAILURES) else WRONG

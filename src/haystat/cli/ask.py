@@ -12,7 +12,7 @@ import typer
 
 from haystat.cli.record import show_record
 from haystat.cli.show import JSON, console, estimate_line, print_json
-from haystat.errors import BadOption
+from haystat.errors import BadOption, FileError
 from haystat.study import Study
 from haystat.study.answers import (
     READERS,
@@ -141,7 +141,10 @@ def _sentence(taken: Taken) -> str:
 
 def _rows(text: str) -> Iterable[Row]:
     if text == "-":
-        lines = sys.stdin.readlines()
+        try:
+            lines = sys.stdin.readlines()
+        except UnicodeDecodeError:
+            raise FileError("standard input is not text in UTF-8") from None
         first = next((line for line in lines if line.strip()), "")
         read = read_json_lines if first.lstrip().startswith("{") else read_csv
         return read(lines, "standard input")

@@ -18,6 +18,7 @@ from haystat import designs as all_designs
 from haystat import measures
 from haystat.cli.new import id_columns, of_all_systems, own_engine, values
 from haystat.cli.sketch import ENGINE, TABLE
+from haystat.disk import write_whole
 from haystat.engines.open import open_pool
 from haystat.errors import BadOption
 from haystat.experiments.files import read_pool
@@ -199,7 +200,7 @@ def _write(frame: DataFrame, target: str | None) -> None:
     if target == "-":
         typer.echo(text)
     else:
-        Path(target).write_text(text + "\n", encoding="utf-8")
+        write_whole(target, text + "\n")
 
 
 #: file ending -> what writes the table
@@ -223,7 +224,7 @@ def _show_list(as_json: str | None) -> None:
     found = {"designs": list(all_designs.DESIGNS), "measures": list(measures.MEASURES)}
     if as_json is not None:
         text = json.dumps(found, indent=2)
-        sys.stdout.write(text + "\n") if as_json == "-" else Path(as_json).write_text(text + "\n")
+        sys.stdout.write(text + "\n") if as_json == "-" else write_whole(as_json, text + "\n")
         return
     for kind, names in found.items():
         typer.echo(f"{kind}: {' '.join(names)}")

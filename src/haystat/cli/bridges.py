@@ -15,6 +15,7 @@ from haystat.cli import files, poll
 from haystat.cli.ask import STUDY, WHO
 from haystat.cli.poll import Taking, counts
 from haystat.cli.show import JSON, console, estimate_line, print_json
+from haystat.disk import write_whole
 from haystat.errors import BadOption
 from haystat.formats import FORMATS, Format, make_tasks, read_replies
 from haystat.study import Question, Study
@@ -177,8 +178,8 @@ def _write_tasks(
     tasks = make_tasks(study, questions, given, prompt)
     done: dict[str, Any] = {"file": str(out), "tasks": len(questions)}
     assert form.tasks is not None
-    out.write_text(form.tasks(tasks), encoding="utf-8")
+    write_whole(out, form.tasks(tasks))
     if config is not None and form.config is not None:
-        config.write_text(form.config(tasks), encoding="utf-8")
+        write_whole(config, form.config(tasks))
         done["config"] = str(config)
     return done

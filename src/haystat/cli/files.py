@@ -9,7 +9,7 @@ import typer
 from haystat.cli.ask import STUDY, WHO, report
 from haystat.cli.show import JSON, console, print_json
 from haystat.study import Study
-from haystat.study.answers import COLUMNS, answer_rows, print_csv, read_rows, write_rows
+from haystat.study.answers import COLUMNS, answer_rows, print_csv, read_rows, write_answers
 
 
 def export(
@@ -28,7 +28,7 @@ def export(
     with Study.open(study) as opened:
         rows = answer_rows(opened)
     if out is not None:
-        write_rows(rows, out)
+        write_answers(rows, out)
         if as_json:
             print_json({"file": str(out), "answers": len(rows)})
         else:

@@ -144,8 +144,7 @@ def _look(
         taken = options.take(study, replies, f"{form.tool}: project {server.project}")
     except RemoteError as error:
         if not goes_on:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(1) from None
+            raise
         tally.fail(error)
     except BadOption:
         raise

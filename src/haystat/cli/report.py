@@ -10,6 +10,7 @@ import typer
 from haystat.cli.ask import STUDY
 from haystat.cli.show import JSON, console, print_json
 from haystat.cli.status import LEVEL
+from haystat.disk import write_whole
 from haystat.errors import BadOption
 from haystat.report import FORMATS, collect
 from haystat.study import Study
@@ -46,7 +47,7 @@ def report(
     if out is None:
         typer.echo(text, nl=False)
         return
-    out.write_text(text, encoding="utf-8")
+    write_whole(out, text)
     size = out.stat().st_size
     if as_json:
         print_json({"file": str(out), "format": name, "bytes": size})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -22,9 +23,15 @@ def serve(
     host: str = typer.Option("127.0.0.1", help="Address to listen at."),
     port: int | None = typer.Option(None, help="Port to listen at; by default 8321, or any."),
     token: str | None = typer.Option(
-        None, envvar="HAYSTAT_TOKEN", help="Secret that people need; auto makes one."
+        None, envvar="HAYSTAT_TOKEN", help="Secret of managers; auto makes one for each role."
     ),
-    password: bool = typer.Option(False, help="Ask for a password that people need."),
+    password: bool = typer.Option(False, help="Ask for a password of managers."),
+    annotator_token: str | None = typer.Option(
+        None,
+        envvar="HAYSTAT_ANNOTATOR_TOKEN",
+        help="Secret of people who only answer questions; auto makes one.",
+    ),
+    annotator_password: bool = typer.Option(False, help="Ask for a password of annotators."),
     width: float = typer.Option(0.1, help="Stop when the interval is this wide."),
     upload_limit: int = typer.Option(200, help="Largest upload, in megabytes."),
     demo: bool = typer.Option(False, help="Serve a study of generated records, to try it."),
@@ -33,19 +40,22 @@ def serve(
     """Answer questions in the browser, alone or in a team, and see the estimate tighten.
 
     The page is for this machine alone unless --host says otherwise; then it needs a token or a
-    password. Files outside the study's folder are out of reach. Webhooks of Label Studio go to
-    /api/label-studio; it bans private addresses unless it runs with SSRF_PROTECTION_ENABLED=false,
-    and haystat import --url … --watch needs no webhook.
+    password. Managers may do everything; annotators answer questions, and see no scores, no files
+    and nobody else's answers. Files outside the study's folder are out of reach. Webhooks of Label
+    Studio go to /api/label-studio; it bans private addresses unless it runs with
+    SSRF_PROTECTION_ENABLED=false, and haystat import --url … --watch needs no webhook.
 
     Example: haystat serve cats.haystat --host 0.0.0.0 --token auto
     """
     try:
         from haystat.web.server import listen, serve, study_and_folder
-        from haystat.web.settings import MEGABYTE, Settings, checked_address, is_loopback
+        from haystat.web.settings import MEGABYTE, Settings, checked_secrets, is_loopback
     except ImportError as error:
         raise BadOption(f"serve needs {error.name}: pip install 'haystat[web]'") from None
-    secret, link_token = _secret(token, password)
-    checked_address(host, secret)
+    manager = _secret("", token, password)
+    wish = "auto" if token == "auto" and not annotator_password else None
+    annotator = _secret("annotator-", annotator_token or wish, annotator_password)
+    checked_secrets(host, manager.value, annotator.value)
     waiting = listen(host, port)
     path, folder = study_and_folder(_demo_study() if demo else study)
     if path is not None:
@@ -54,23 +64,40 @@ def serve(
         folder=folder.absolute(),
         main=None if path is None else _name(path),
         main_path=None if path is None else path.absolute(),
-        secret=secret,
+        secret=manager.value,
+        annotator_secret=annotator.value,
         wanted=width,
         upload_limit=upload_limit * MEGABYTE,
         **({} if is_loopback(host) else {"hosts": ()}),
     )
-    serve(settings, waiting, link_token, typer.echo, open_browser)
+    serve(settings, waiting, _links(manager, annotator), typer.echo, open_browser)
 
 
-def _secret(token: str | None, password: bool) -> tuple[str | None, str | None]:
-    """What people need to get in, and the token to print in a link."""
+@dataclass(frozen=True)
+class _Secret:
+    """What people of a role need to get in, and the token to print in their link."""
+
+    value: str | None
+    shown: str | None = None
+
+
+def _secret(role: str, token: str | None, password: bool) -> _Secret:
     if password and token:
-        raise BadOption("--token and --password are both given; one is enough")
+        raise BadOption(f"--{role}token and --{role}password are both given; one is enough")
     if password:
-        typed = os.environ.get("HAYSTAT_PASSWORD")
-        return typed or typer.prompt("Password", hide_input=True, confirmation_prompt=True), None
-    made = secrets.token_urlsafe(24) if token == "auto" else token
-    return made, made if token == "auto" else None
+        name = f"{role}password"
+        typed = os.environ.get(f"HAYSTAT_{name.replace('-', '_').upper()}")
+        prompt = name.replace("-", " ").capitalize()
+        return _Secret(typed or typer.prompt(prompt, hide_input=True, confirmation_prompt=True))
+    made = secrets.token_urlsafe(24) if token == "auto" else None
+    return _Secret(made or token, made)
+
+
+def _links(manager: _Secret, annotator: _Secret) -> list[tuple[str, str | None]]:
+    """What each link is for, and the token in it."""
+    if annotator.value is None:
+        return [("Label in the browser", manager.shown)]
+    return [("Label in the browser", annotator.shown), ("Manage", manager.shown)]
 
 
 def _name(path: Path) -> str:

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from haystat import measures
-from haystat.comparison.duels import BETTER, INTERVALS, Decided, Duel, check_choice, duels, n_rivals
+from haystat.arguments import brief, checked_choice, checked_integer, several_names
+from haystat.comparison.duels import BETTER, INTERVALS, Decided, Duel, duels, n_rivals
 from haystat.designs.base import Design
 from haystat.errors import BadOption
 from haystat.estimation.result import Estimate, checked_level
@@ -16,6 +17,7 @@ from haystat.evaluation import Evaluation, Oracle, RandomState
 from haystat.measures.base import Measure
 from haystat.measures.combine import Difference, ForSystems
 from haystat.measures.differences import Differences, checked_rivals
+from haystat.measures.outputs import Schema
 from haystat.measures.within import Within
 from haystat.pool.base import AnyPool
 
@@ -132,11 +134,13 @@ def compare(
     'good'
     """
     level = checked_level(level)
-    check_choice("interval", interval, tuple(INTERVALS))
+    checked_choice("interval", interval, INTERVALS)
+    budget = checked_integer("budget", budget, smallest=0)
     target = _target(source, measure)
-    side = better or _better(target)
-    check_choice("better", side, BETTER)
-    rivals = checked_rivals(_pool(source).schema.systems if systems is None else systems)
+    side = _better(target) if better is None else checked_choice("better", better, BETTER)
+    rivals = checked_rivals(
+        _pool(source).schema.systems if systems is None else several_names("systems", systems)
+    )
     wanted = Differences(target, rivals)
     if hasattr(source, "estimate"):
         if oracle is not None:
@@ -204,8 +208,8 @@ def _better(target: Any) -> str:
 
 def _pool(source: Any) -> AnyPool:
     pool: AnyPool = getattr(source, "pool", source)
-    if not hasattr(pool, "schema"):
-        raise BadOption(f"{type(source).__name__} is no pool, evaluation or study; give one")
+    if not isinstance(getattr(pool, "schema", None), Schema):
+        raise BadOption(f"{brief(source)} is no pool, evaluation or study; give one")
     return pool
 
 

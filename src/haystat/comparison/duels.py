@@ -8,6 +8,7 @@ from math import isqrt
 
 import numpy as np
 
+from haystat.arguments import checked_choice
 from haystat.errors import BadOption
 from haystat.estimation.result import Estimate
 from haystat.measures.outputs import FloatArray
@@ -77,8 +78,8 @@ class Decided:
     interval: str = "anytime"
 
     def __post_init__(self) -> None:
-        check_choice("better", self.better, BETTER)
-        check_choice("interval", self.interval, tuple(INTERVALS))
+        checked_choice("better", self.better, BETTER)
+        checked_choice("interval", self.interval, INTERVALS)
 
     def __call__(self, estimate: Estimate) -> bool:
         low, high = simultaneous(estimate, self.interval).T
@@ -137,9 +138,3 @@ def labels_left(value: float, low: float, high: float, n: int) -> int | None:
     if n == 0 or value == 0 or not np.isfinite(distance / value):
         return None
     return max(int(np.ceil(n * ((distance / value) ** 2 - 1))), 1)
-
-
-def check_choice(name: str, given: str, allowed: tuple[str, ...]) -> None:
-    """Raise where an option is none of those allowed."""
-    if given not in allowed:
-        raise BadOption(f"{name} is {given!r}; it can be {list(allowed)}")

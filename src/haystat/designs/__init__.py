@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from haystat.arguments import brief
 from haystat.designs.adaptive import Adaptive, AdaptiveFlat
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
@@ -28,6 +29,9 @@ DESIGNS: dict[str, Callable[..., Design]] = {
 }
 
 
+TINIEST, LARGEST = 1e-30, 1e6  # of an option of a design; what is computed from it stays finite
+
+
 def default_name(schema: Schema, oracle: str) -> str:
     """The design to use when none is named: our own where it applies, else the paper's."""
     return "adaptive" if schema.numeric or oracle != "deterministic" else "assisted"
@@ -44,12 +48,20 @@ def resolve(design: str | Design, **options: Any) -> Design:
         if options:
             raise BadOption(f"options {sorted(options)} go with the name of a design, not with one")
         return design
-    if design not in DESIGNS:
+    if not isinstance(design, str) or design not in DESIGNS:
         close = difflib.get_close_matches(str(design), DESIGNS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UnknownName(f"no design {design!r}; there are {list(DESIGNS)}{hint}")
+        raise UnknownName(f"no design {brief(design)}; there are {list(DESIGNS)}{hint}")
+    kind = DESIGNS[design]
+    for name, value in options.items():
+        # `default` of a field of the dataclass; an unknown name is refused below.
+        if isinstance(getattr(kind, name, None), float) and not _is_sane(value):
+            raise BadOption(
+                f"design {design!r}: {name} is {brief(value)}; give a number, 0 or from "
+                f"{TINIEST:g} to {LARGEST:g}"
+            )
     try:
-        return DESIGNS[design](**options)
+        return kind(**options)
     except TypeError as error:
         raise BadOption(f"design {design!r}: {error}") from None
 
@@ -64,6 +76,10 @@ def recorded(name: str, options: Mapping[str, Any]) -> Design:
             f"knows method {method}. Open it with pip install haystat==0.1.0, or start anew"
         )
     return resolve(name, **options)
+
+
+def _is_sane(value: Any) -> bool:
+    return isinstance(value, int | float) and (value == 0 or TINIEST <= abs(value) <= LARGEST)
 
 
 __all__ = [

@@ -37,6 +37,8 @@ class Oasis(ReplacementDesign):
     def __post_init__(self) -> None:
         if not 0 < self.epsilon <= 1:
             raise BadOption(f"epsilon is {self.epsilon}; it must lie in (0, 1]")
+        if not self.strength > 0:
+            raise BadOption(f"strength is {self.strength}; it must be positive")
 
     def start(self, problem: Problem, rng: np.random.Generator) -> OasisState:
         if not getattr(problem.measure, "is_f_measure", False):

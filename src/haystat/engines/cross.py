@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from haystat.arguments import brief, checked_integer
 from haystat.engines.checks import Summary
 from haystat.engines.columns import Columns, prediction_name
 from haystat.engines.cut import make_cut
@@ -27,6 +28,7 @@ from haystat.measures.outputs import IntArray
 from haystat.pool import checks
 from haystat.pool.cells import FIRST_CANDIDATES
 from haystat.pool.order import permanent_numbers
+from haystat.pool.predictions import checked_threshold
 from haystat.progress import progress_bar
 
 CHUNK = 1 << 20  # pairs that are scored at a time
@@ -160,37 +162,55 @@ def cross_pool(
         first and the last.
     chunk: about how many pairs to score at a time. Other options are those of hs.Pool.
     """
-    low, high = (float(end) for end in score_range)
-    if not low < high:
-        raise BadOption(f"score_range is {score_range}; give the smallest and the largest score")
+    low, high = _ends(score_range)
+    seed = checks.checked_seed(seed)
+    branching = checked_integer("branching", branching, smallest=2)
+    if not callable(score):
+        raise BadOption(f"score is {brief(score)}; give a function of rows of both tables")
     labels = checks.checked_classes(classes)
     if len(labels) != 2:
         raise BadOption(f"classes are {list(labels)}; a threshold tells two apart")
-    checks.checked_integer("candidates", candidates, smallest=1)
-    cross = Cross(left, right, score, checks.checked_integer("chunk", chunk, smallest=1))
+    checked_integer("candidates", candidates, smallest=1)
+    cross = Cross(left, right, score, checked_integer("chunk", chunk, smallest=1))
     size = cross.shape[0] * cross.shape[1]
     if size == 0:
         raise EmptyPool(f"tables of {cross.shape} rows make no pairs")
     is_probability = low >= 0 and high <= 1
     cut_from = 0.5 if is_probability else 0.0
-    cut_from = cut_from if threshold is None else float(threshold)
+    given = checked_threshold(threshold)
+    cut_from = cut_from if given is None else given
     summary = Summary(size, np.array([[low, high]]), None, None, 0.0, ("0", str(size - 1)))
-    cut = make_cut(summary, "csf", checks.checked_integer("strata", strata, smallest=1), False)
+    cut = make_cut(summary, "csf", checks.checked_cuts(strata), False)
     layout = Layout(COLUMNS, labels, (cut_from,), cut.ladders, (is_probability,))
     bins = make_bins(cut.ladders[0][1].edges, cut_from)
     reservoir = Reservoir.empty(len(bins.edges) + 1, candidates)
     _fill(reservoir, bins, cross, seed, progress)
+    if is_probability and not (reservoir.extremes[0] >= 0 and reservoir.extremes[1] <= 1):
+        raise BadScore(
+            f"scores reach from {reservoir.extremes[0]:g} to {reservoir.extremes[1]:g}, and "
+            f"score_range {(low, high)} says that they are probabilities; give score_range=(…, …)"
+        )
     groups = _groups(reservoir, bins, is_probability)
     atoms, atom_of = make_atoms(layout, groups, cut)
     limit = np.full(len(atoms), np.iinfo(np.int64).max)
     np.minimum.at(limit, atom_of, reservoir.limit[reservoir.count > 0])
     items = _items(reservoir, atom_of, limit)
     sketch = Sketch(replace(atoms, limit=limit), groups, atom_of, items)
-    settings = Settings(labels, checks.checked_integer("seed", seed), branching, candidates)
+    settings = Settings(labels, seed, branching, candidates)
     summary = replace(summary, score_range=reservoir.extremes[None])
     pool = CrossPool(None, summary, layout, cut, settings, Lookup(None, COLUMNS), sketch)
     pool.cross, pool.bins = cross, bins
     return pool
+
+
+def _ends(score_range: Any) -> tuple[float, float]:
+    """The smallest and the largest score."""
+    ends = checks.checked_numbers("score_range", score_range, BadOption)
+    if ends.shape != (2,) or not -checks.LARGEST <= ends[0] < ends[1] <= checks.LARGEST:
+        raise BadOption(
+            f"score_range is {brief(score_range)}; give the smallest and the largest score"
+        )
+    return float(ends[0]), float(ends[1])
 
 
 def _fill(reservoir: Reservoir, bins: Bins, cross: Cross, seed: int, progress: bool) -> None:
@@ -268,6 +288,8 @@ def _items(reservoir: Reservoir, atom_of: IntArray, limit: IntArray) -> Found:
 
 def n_rows(table: Any) -> int:
     """Rows of an array or table."""
+    if not isinstance(table, pa.Table | Sequence | np.ndarray) and not hasattr(table, "columns"):
+        raise BadOption(f"a table of pairs is {brief(table)}; give an array or a table")
     return int(table.num_rows) if isinstance(table, pa.Table) else len(table)
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
+from haystat.disk import existing_file, readable, whole_file
 from haystat.engines import seal
 from haystat.engines.checks import Summary
 from haystat.engines.columns import ID, Columns, score_name
@@ -49,19 +50,15 @@ def write_pool(pool: EnginePool, path: Path) -> None:
     table = pa.table(columns).replace_schema_metadata(metadata)
     content = pa.BufferOutputStream()
     parquet.write_table(table, content, compression="zstd")
-    draft = path.with_name(path.name + ".part")
-    try:
+    with whole_file(path) as draft:
         draft.write_bytes(seal.sealed(content.getvalue().to_pybytes(), digits))
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def read_parts(path: Path) -> dict[str, Any]:
     """What `write_pool` wrote: summary, layout, cut, settings, lookup and sketch by name."""
-    if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
-    content = path.read_bytes()
+    existing_file(path)
+    with readable(path):
+        content = path.read_bytes()
     intact = seal.is_intact(content)
     if intact is False:
         raise _damaged(path, "its checksum is wrong")

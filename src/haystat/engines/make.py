@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from haystat.arguments import brief, checked_integer
 from haystat.engines.checks import Summary, check_duplicates, read_summary
 from haystat.engines.columns import Columns
 from haystat.engines.cut import Cut, make_cut
@@ -21,6 +20,7 @@ from haystat.engines.unblocked import UnblockedPool, check_members, check_unbloc
 from haystat.errors import BadOption, HaystatError
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool import checks
+from haystat.pool.predictions import checked_threshold
 from haystat.progress import progress_bar
 
 
@@ -49,16 +49,13 @@ def checked_options(
     labels = () if classes is None else checks.checked_classes(classes)
     if classes is None:
         checks.only_for_classes(threshold=threshold)
-    if threshold is not None and not np.isfinite(
-        checks.checked_numbers("threshold", threshold, BadOption)
-    ):
-        raise BadOption(f"threshold is {threshold!r}; give one finite number")
-    given = 1 if isinstance(strata, str) else checks.checked_integer("strata", strata, smallest=1)
+    threshold = checked_threshold(threshold)
+    given = 1 if isinstance(strata, str) else checks.checked_cuts(strata)
     settings = Settings(
         labels,
-        checks.checked_integer("seed", seed),
-        checks.checked_integer("branching", branching, smallest=2),
-        checks.checked_integer("candidates", candidates, smallest=1),
+        checks.checked_seed(seed),
+        checked_integer("branching", branching, smallest=2),
+        checked_integer("candidates", candidates, smallest=1),
         None if parents is None else tuple(checks.checked_parents(parents).tolist()),
     )
     return Options(labels, threshold, given, stratify, settings)
@@ -108,6 +105,8 @@ def make_pool(
 ) -> EnginePool:
     """Look at the rows once for their range and faults, once for their ids, then sketch them."""
     if unblocked is not None:
+        if not isinstance(unblocked, Unblocked):
+            raise BadOption(f"unblocked is {brief(unblocked)}; give Unblocked(left, right)")
         check_unblocked(columns, options.labels)
     with progress_bar("passes", 3, shown=progress) as advance:
         rows = find_source(source, table, engine)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from haystat.arguments import several_names
 from haystat.engines.extras import needed
 from haystat.errors import PoolChanged
 from haystat.pool.cells import FIRST_CANDIDATES
@@ -69,19 +70,19 @@ def open_pool(
     from haystat.engines.make import check_columns, checked_options, make_pool
 
     named = Columns(
-        id=_names(id),
-        scores=_names(score),
-        predictions=_names(prediction),
-        facts=tuple(columns),
-        show=tuple(show),
+        id=several_names("id", id),
+        scores=several_names("score", score),
+        predictions=several_names("prediction", prediction),
+        facts=several_names("columns", columns),
+        show=several_names("show", show),
         deviation=deviation,
-        probabilities=_names(probability),
+        probabilities=several_names("probability", probability),
         stratum=strata if isinstance(strata, str) else None,
     )
-    check_columns(named, classes)
     options = checked_options(
         classes, threshold, strata, stratify, branching, parents, seed, candidates
     )
+    check_columns(named, None if classes is None else options.labels)
     return make_pool(
         source,
         named,
@@ -127,9 +128,3 @@ def _from_sketch(path: Path) -> EnginePool:
     if pool.fingerprint != header["fingerprint"]:
         raise PoolChanged(f"{path} does not hold what it was made from; make it again")
     return pool
-
-
-def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    if given is None:
-        return ()
-    return (given,) if isinstance(given, str) else tuple(given)

@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.arguments import checked_path
 from haystat.engines.checks import Summary
 from haystat.engines.cut import Cut
 from haystat.engines.grid import threshold_grid
@@ -219,7 +220,7 @@ class EnginePool:
         """Write the sketch as one file, whole or not at all; hs.open_pool reads it again."""
         from haystat.engines.file import write_pool
 
-        write_pool(self, Path(path))
+        write_pool(self, checked_path("the file to write", path))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from haystat.arguments import brief
 from haystat.engines.columns import ID, Columns
 from haystat.engines.source import Source, find_source
 from haystat.engines.tables import Side, Unblocked
@@ -98,7 +99,10 @@ def make_lookup(
     names the table of each record, that too: nothing else says which records a pair is made of.
     """
     found = {}
-    for column, side in (sides or {}).items():
+    given = {} if sides is None else sides
+    if not isinstance(given, Mapping) or not all(isinstance(s, Side) for s in given.values()):
+        raise BadOption(f"sides are {brief(sides)}; give {{column: Side(…)}}")
+    for column, side in given.items():
         rows = find_source(side.source, side.table, _backend(source))
         schema = rows.table.schema()
         for name in (side.key, *side.show):
@@ -113,14 +117,14 @@ def make_lookup(
     schema = source.table.schema().names
     origins = {name: _only_value(source, name) for name in ORIGINS if name in schema}
     show = tuple(dict.fromkeys([*columns.id, *origins, *columns.show]))
-    given = [unblocked.left, unblocked.left if unblocked.right is None else unblocked.right]
-    of_rows = [table for table in given if not isinstance(table, list | tuple | np.ndarray)]
+    lists = [unblocked.left, unblocked.left if unblocked.right is None else unblocked.right]
+    of_rows = [table for table in lists if not isinstance(table, list | tuple | np.ndarray)]
     tables = [(find_source(table, None, _backend(source)), unblocked.key) for table in of_rows]
     return Lookup(
         source,
         replace(columns, show=show),
         found,
-        tables=tuple(tables) if len(tables) == len(given) else (),
+        tables=tuple(tables) if len(tables) == len(lists) else (),
         origins=origins,
     )
 

@@ -10,9 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from haystat.arguments import brief, checked_path
+from haystat.disk import not_utf8, readable
 from haystat.engines import spark
 from haystat.engines.extras import needed
-from haystat.errors import BadOption, EngineError, FileError, HaystatError, PoolChanged, UnknownName
+from haystat.errors import (
+    BadOption,
+    EngineError,
+    FileError,
+    HaystatError,
+    PoolChanged,
+    UnknownName,
+    first_line,
+)
+from haystat.files import LEADING_ZERO, refuse_twins
 
 DATABASES = (".duckdb", ".ddb", ".db")
 PARQUET = (".parquet", ".pq")
@@ -70,14 +81,19 @@ class Source:
             raise
         except Exception as error:
             self.check()
-            raise EngineError(f"{self.engine} failed on {self.name}: {first_line(error)}") from None
+            _refuse_encoding(self.name, error)
+            raise EngineError(f"{self.engine} failed on {self.name}: {_said(error)}") from None
         self.check()
 
 
-def first_line(error: BaseException) -> str:
-    """What a driver says, without its stack trace."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+def _refuse_encoding(path: str, error: Exception) -> None:
+    """Raise if DuckDB says that a text is in another encoding."""
+    if "invalid unicode" in str(error).lower():
+        raise not_utf8(Path(path)) from None
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {first_line(error):.300}" if str(error) else first_line(error)
 
 
 def files_of(pattern: str) -> tuple[tuple[str, int, int], ...]:
@@ -121,10 +137,11 @@ def _from_spark_frame(frame: Any) -> Any:
 
 
 def _from_path(path: str, table: str | None, engine: Any) -> Source:
-    if Path(path).is_dir():
-        path = str(Path(path) / "**" / "*.parquet")
-    remote = "://" in path
-    files = () if remote else files_of(path)
+    with readable(checked_path("the source", path)):
+        if Path(path).is_dir():
+            path = str(Path(path) / "**" / "*.parquet")
+        remote = "://" in path
+        files = () if remote else files_of(path)
     if not files and not remote:
         raise FileNotFoundError(f"no file {path}")
     kind = path.lower()
@@ -143,11 +160,35 @@ def _from_path(path: str, table: str | None, engine: Any) -> Source:
 
 
 def _from_files(path: str, kind: str, connection: Any) -> Any:
-    read = connection.read_parquet if kind.endswith(PARQUET) else connection.read_csv
-    if connection.name == "pyspark" and not kind.endswith(PARQUET):
+    if kind.endswith(PARQUET):
+        return connection.read_parquet(path)
+    if connection.name == "pyspark":
         # Spark reads a CSV file as nameless texts unless told otherwise.
-        return read(path, header=True, inferSchema=True)
-    return read(path)
+        typed = connection.read_csv(path, header=True, inferSchema=True)
+        return _with_leading_zeros(typed, connection.read_csv(path, header=True))
+    if connection.name == "duckdb":
+        first = connection.read_csv(path, header=False, all_varchar=True).limit(1)
+        (header,) = first.to_pyarrow().to_pylist() or [{}]
+        refuse_twins(path, list(header.values()), set(header.values()) - {None})
+        texts = connection.read_csv(path, header=True, all_varchar=True)
+        return _with_leading_zeros(connection.read_csv(path), texts)
+    return connection.read_csv(path)
+
+
+def _with_leading_zeros(typed: Any, texts: Any) -> Any:
+    """The rows of a CSV file; a column in which a whole number begins with 0 is text, as in files.
+
+    typed and texts are the same rows with types that the engine found, and without.
+    """
+    schema = typed.schema()
+    numbers = [name for name, kind in schema.items() if kind.is_integer()]
+    if not numbers or list(texts.columns) != list(typed.columns):
+        return typed
+    has_zero = {name: texts[name].re_search(LEADING_ZERO).any() for name in numbers}
+    (found,) = texts.aggregate(**has_zero).to_pyarrow().to_pylist()
+    if not any(found.values()):
+        return typed
+    return texts.cast({name: kind for name, kind in schema.items() if not found.get(name)})
 
 
 def _from_database(path: str, table: str | None) -> Any:
@@ -164,14 +205,14 @@ def _from_database(path: str, table: str | None) -> Any:
 
 def _connect(engine: Any) -> Any:
     """An Ibis backend: DuckDB in this process unless Spark is asked for."""
-    if engine is None or engine == "duckdb":
+    if engine is None or (isinstance(engine, str) and engine == "duckdb"):
         needed("duckdb", "a pool too big for memory")
         connection = needed("ibis", "a pool too big for memory").duckdb.connect(
             memory_limit=MEMORY, preserve_insertion_order="false"
         )
         connection.con.execute("SET enable_progress_bar = false").fetchall()
         return connection
-    if engine == "spark":
+    if isinstance(engine, str) and engine == "spark":
         return spark.connect(spark.session())
     if isinstance(engine, str) and engine.startswith(("spark://", "local", "yarn", "k8s://")):
         return spark.connect(spark.session(engine))
@@ -180,8 +221,8 @@ def _connect(engine: Any) -> Any:
     if hasattr(engine, "read_parquet"):
         return engine
     raise BadOption(
-        f"engine is {engine!r}; it can be 'duckdb', 'spark', the address of a Spark master such "
-        "as spark://host:7077, a Spark session or an Ibis backend"
+        f"engine is {brief(engine)}; it can be 'duckdb', 'spark', the address of a Spark master "
+        "such as spark://host:7077, a Spark session or an Ibis backend"
     )
 
 
@@ -193,6 +234,7 @@ def _opening(path: str) -> Iterator[None]:
     except (HaystatError, MemoryError):
         raise
     except Exception as error:
+        _refuse_encoding(path, error)
         raise FileError(
-            f"{path} cannot be read; is it cut short or damaged? ({first_line(error)})"
+            f"{path} cannot be read; is it cut short or damaged? ({_said(error)})"
         ) from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.errors import BadOption
+from haystat.arguments import checked_choice
 from haystat.estimation.diagnostics import weight_summary
 from haystat.estimation.result import Estimate, agreement_warnings
 from haystat.estimation.rows import Rows
@@ -71,10 +71,8 @@ def estimate_importance(
 
 def check_options(covariance: str, stage_weights: str) -> None:
     """Raise where an option is none of those there are."""
-    if covariance not in COVARIANCES:
-        raise BadOption(f"covariance is {covariance!r}; it can be {list(COVARIANCES)}")
-    if stage_weights not in STAGE_WEIGHTS:
-        raise BadOption(f"stage_weights is {stage_weights!r}; it can be {list(STAGE_WEIGHTS)}")
+    checked_choice("covariance", covariance, COVARIANCES)
+    checked_choice("stage_weights", stage_weights, STAGE_WEIGHTS)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from haystat.errors import BadOption, NoSupport
+from haystat.arguments import checked_number
+from haystat.errors import NoSupport
 from haystat.estimation.guarantee import Guarantee
 from haystat.estimation.intervals import Region, band_multiplier, t_quantile
 from haystat.estimation.sequences import sequence_multiplier
@@ -174,9 +175,7 @@ def agreement_warnings(terms: FloatArray, tails: Tails | None) -> list[str]:
 
 def checked_level(level: float) -> float:
     """A confidence level, or an error."""
-    if not 0 < level < 1:
-        raise BadOption(f"level is {level}; it must lie between 0 and 1, such as 0.95")
-    return float(level)
+    return checked_number("level", level, 0.95, most=1)
 
 
 def undefined_estimate(

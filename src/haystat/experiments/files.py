@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.disk import existing_file
 from haystat.errors import BadOption
 from haystat.files import Columns, read_columns
 from haystat.pool.memory import Pool
@@ -42,9 +43,7 @@ def read_pool(
     predictions predicts a positive from score 0 on. `options` are those of Pool.
     `deviation` is the column of the standard deviations of predicted numbers.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
+    path = existing_file(path)
     is_paper = path.suffix.lower() in PAPER_SUFFIXES
     label = label or (PAPER_LABEL if is_paper else None)
     scores = list(scores) or ([PAPER_SCORE] if is_paper else [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 import haystat
 from haystat import __version__, designs, measures
+from haystat.arguments import brief, checked_choice, checked_integer
 from haystat.designs.base import Design
 from haystat.errors import BadOption, BudgetError
 from haystat.estimation.result import checked_level
@@ -27,10 +28,9 @@ from haystat.experiments.workers import Task, run_tasks
 from haystat.ledger import pose
 from haystat.ledger_stochastic import check_asks_again
 from haystat.measures.base import Measure
-from haystat.pool.base import AnyPool
+from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import (
     as_array,
-    checked_integer,
     checked_numbers,
     checked_probabilities,
     same_length,
@@ -122,15 +122,14 @@ def plan(
     **options: Any,
 ) -> list[Experiment]:
     """The experiment of each design; the arguments are checked here. Options: of Experiment."""
+    checked_pool(pool)
+    checked_choice("oracle", oracle, LEDGERS)
+    checked_integer("batch_size", options.get("batch_size", 50), smallest=1)
     if design_names is None:
         design_names = designs.default_names(pool.schema, oracle)
     chosen = _named_designs(design_names)
     bound = measures.resolve(measure).bind(pool.schema)
-    if oracle not in LEDGERS:
-        raise BadOption(f"oracle is {oracle!r}; it can be {list(LEDGERS)}")
     asks_again = oracle == "stochastic"
-    if options.get("batch_size", 50) < 1:
-        raise BadOption(f"batch_size is {options['batch_size']}; it must be at least 1")
     checked_level(options.get("level", 0.95))
     kind: type[Experiment] = CountedExperiment
     if isinstance(pool, Pool):
@@ -255,7 +254,9 @@ def _description(measure: Measure) -> str:
 
 def _named_designs(given: Sequence[str | Design]) -> dict[str, Design]:
     """Designs by name; those that share a name are called by their options too."""
-    given = [given] if isinstance(given, str | Design) else list(given)
+    given = [given] if isinstance(given, str | Design) else given
+    if not isinstance(given, Iterable):
+        raise BadOption(f"designs are {brief(given)}; give a list of names")
     chosen = [designs.resolve(design) for design in given]
     names = [str(design) for design in chosen]
     named = {
@@ -293,7 +294,7 @@ def _checked_labels(pool: Pool, labels: ArrayLike) -> Any:
 
 
 def _checked_budgets(budgets: Sequence[int], size: int | None) -> tuple[int, ...]:
-    given = [budgets] if isinstance(budgets, int | np.integer) else list(budgets)
+    given = list(budgets) if isinstance(budgets, Iterable) else [budgets]
     if not given:
         raise BadOption("give at least one budget, such as budgets=[500, 1000]")
     checked = sorted({checked_integer("a budget", budget, smallest=1) for budget in given})

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from haystat.arguments import checked_path
+from haystat.disk import writable
 from haystat.errors import FileError
 from haystat.experiments.repeat import Record
 
@@ -26,13 +28,17 @@ class Store:
         self.settings = {"haystat_experiment": FORMAT, **settings}
         text = json.dumps(self.settings, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        self.path = Path(folder) / f"{settings['design_name']}-{digest}.jsonl"
+        self.path = (
+            checked_path("the folder of the store", folder)
+            / f"{settings['design_name']}-{digest}.jsonl"
+        )
         self.records: dict[int, Record] = {}
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Store:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("a+b")
+        with writable(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a+b")
         try:
             _lock(self._file, self.path)
             self._recover(self._file)

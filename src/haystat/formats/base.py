@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.errors import BadOption, FileError
+from haystat.disk import existing_file, not_utf8, readable
+from haystat.errors import BadOption, FileError, first_line
 from haystat.files import read_columns
 from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
 from haystat.study.answers import write_rows
 from haystat.study.questions import Question
+from haystat.study.spelling import strict_json
 from haystat.study.study import Study
 
 #: where our part of a task is kept, in whatever place the tool leaves alone
@@ -184,12 +186,11 @@ def named_label(mark: Mapping[str, Any], name: str, where: str) -> Any:
 
 def read_text(path: Path) -> str:
     """A text file in UTF-8, or one line about what is wrong."""
-    if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with readable(existing_file(path)):
+            return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise FileError(f"{path} is not text in UTF-8") from None
+        raise not_utf8(path) from None
 
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
@@ -197,10 +198,10 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
     text = read_text(path)
     try:
         if text.lstrip().startswith("["):
-            objects = json.loads(text)
+            objects = strict_json(text)
         else:
-            objects = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except json.JSONDecodeError as error:
+            objects = [strict_json(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
         raise FileError(f"{path} is not JSON: {error}") from None
     if not all(isinstance(entry, dict) for entry in objects):
         raise FileError(f"{path} is not a list of objects")
@@ -218,8 +219,7 @@ def read_table(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _column_names(path: Path) -> list[str]:
-    if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
+    existing_file(path)
     kind = TABLES.get(path.suffix.lower())
     if kind is None:
         raise FileError(f"{path} is of no known kind; give .parquet, .csv, .feather or .jsonl")
@@ -230,5 +230,4 @@ def _column_names(path: Path) -> list[str]:
     try:
         return list(dataset.dataset(path, format=kind).schema.names)
     except (OSError, ValueError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FileError(f"{path} cannot be read; is it damaged? ({reason})") from None
+        raise FileError(f"{path} cannot be read; is it damaged? ({first_line(error)})") from None

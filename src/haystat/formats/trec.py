@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import brief
+from haystat.disk import write_whole
 from haystat.errors import BadOption, FileError
 from haystat.formats.base import Format, PoolTable, Reply, read_text
+from haystat.study.spelling import whole_number
 from haystat.study.study import Study
 
 
@@ -30,8 +33,11 @@ def read_run(path: Path) -> PoolTable:
     try:
         score = np.array([float(row[4]) for row in rows])
         rank = np.array([int(row[3]) for row in rows])
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise FileError(f"{path} has a rank or score that is no number ({error})") from None
+    if not np.isfinite(score).all():
+        row = rows[int(np.argmin(np.isfinite(score)))]
+        raise FileError(f"{path} gives {row[2]} the score {row[4]}; give finite numbers")
     columns = {"query": [row[0] for row in rows], "document": [row[2] for row in rows]}
     ids = np.array([item_of(row[0], row[2]) for row in rows])
     show = {name: np.array(values) for name, values in columns.items()}
@@ -51,7 +57,7 @@ def write_qrels(study: Study, path: Path) -> int:
         if answer.label is not None:
             relevance = study.pool.classes.index(answer.label)
             lines.append(f"{query} 0 {document} {relevance}\n")
-    path.write_text("".join(lines), encoding="utf-8")
+    write_whole(path, "".join(lines))
     return len(lines)
 
 
@@ -59,10 +65,9 @@ def read_qrels(path: Path, classes: tuple[Any, ...]) -> list[Reply]:
     """Relevance judgements as labels; with two classes, every relevance above 0 is the second."""
     found = []
     for query, _, document, text in _fields(path, 4, "query 0 document relevance"):
-        try:
-            grade = int(text)
-        except ValueError:
-            raise FileError(f"{path} has a relevance {text!r}; whole numbers are wanted") from None
+        grade = whole_number(text)
+        if grade is None:
+            raise FileError(f"{path} has a relevance {brief(text)}; whole numbers are wanted")
         position = int(grade > 0) if len(classes) == 2 else max(grade, 0)
         if position >= len(classes):
             raise FileError(f"{path} has relevance {grade}; the study has {len(classes)} classes")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 
+from haystat.arguments import brief
 from haystat.errors import BadOption, UnknownName
 from haystat.measures.agreement import MCC, Accuracy, BalancedAccuracy
 from haystat.measures.base import Measure
@@ -80,14 +81,14 @@ def resolve(measure: str | Measure | Sequence[str | Measure], **options: object)
         return measure
     if isinstance(measure, Sequence):
         return Several([resolve(part) for part in measure])
-    raise BadOption(f"{measure!r} is not a measure; give a name, a Measure or a list of them")
+    raise BadOption(f"{brief(measure)} is not a measure; give a name, a Measure or a list of them")
 
 
 def _by_name(name: str, options: dict[str, object]) -> Measure:
     if name not in MEASURES:
         close = get_close_matches(name.lower(), MEASURES, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UnknownName(f"no measure {name!r}; {hint}known are {', '.join(MEASURES)}")
+        raise UnknownName(f"no measure {brief(name)}; {hint}known are {', '.join(MEASURES)}")
     try:
         return MEASURES[name](**options)
     except TypeError as error:

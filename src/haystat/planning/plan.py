@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from haystat import designs, measures
+from haystat.arguments import checked_choice, checked_integer, checked_number
 from haystat.designs.base import Design, Problem
-from haystat.errors import BadOption
 from haystat.estimation.result import Estimate, checked_level
 from haystat.estimation.sequences import sequence_multiplier
 from haystat.evaluation import RandomState, seed_from
@@ -23,7 +23,7 @@ from haystat.planning.causes import Cause, causes, widest_components
 from haystat.planning.passive import passive_labels
 from haystat.planning.rehearsal import rehearse
 from haystat.planning.worlds import World, draw_worlds
-from haystat.pool.base import AnyPool
+from haystat.pool.base import AnyPool, checked_pool
 
 #: which interval is to be narrow -> the property of an estimate
 INTERVALS = {
@@ -116,6 +116,7 @@ def plan(
     >>> hs.plan(hs.Pool(scores), "f1", width=0.3, worlds=5).reachable
     True
     """
+    checked_pool(pool)
     _check(width, interval, cap, worlds)
     level = checked_level(level)
     chosen = designs.resolve(design, **options)
@@ -190,10 +191,7 @@ def _quantile(found: FloatArray, share: float) -> int | None:
 
 
 def _check(width: float, interval: str, cap: int, worlds: int) -> None:
-    if not 0 < width < np.inf:
-        raise BadOption(f"width is {width}; it must be positive, such as 0.05")
-    if interval not in INTERVALS:
-        raise BadOption(f"interval is {interval!r}; it can be {list(INTERVALS)}")
-    for name, value, least in (("cap", cap, 50), ("worlds", worlds, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise BadOption(f"{name} is {value!r}; give a whole number, at least {least}")
+    checked_number("width", width, 0.05)
+    checked_choice("interval", interval, INTERVALS)
+    checked_integer("cap", cap, smallest=50)
+    checked_integer("worlds", worlds, smallest=1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
+from haystat.arguments import brief
+from haystat.errors import BadOption
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.cells import Cells
@@ -79,3 +81,16 @@ class NamedPool(AnyPool, Protocol):
 
     def index_of(self, item: Any) -> int:
         """Position of the item with this id."""
+
+
+P = TypeVar("P", bound=AnyPool)
+
+
+def checked_pool(pool: P) -> P:
+    """Raise unless this is a pool."""
+    if not all(hasattr(type(pool), name) for name in ("cells", "losses", "candidates", "outputs")):
+        raise BadOption(
+            f"the pool is {brief(pool)}, a {type(pool).__name__}; make one with hs.Pool, "
+            "hs.Pool.from_frame or hs.open_pool"
+        )
+    return pool

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haystat.arguments import brief, checked_integer, checked_text, is_unicode
 from haystat.errors import (
     BadOption,
     BadScore,
@@ -22,27 +23,34 @@ from haystat.measures.outputs import FloatArray, IntArray
 ONLY_SYSTEM = "system"
 LARGEST = 1e300  # the difference of larger scores would overflow
 MOST_CLASSES = np.iinfo(np.int16).max
+MOST_STRATA = 1 << 16  # that are cut on a score; the paper has 256
 
 
-def as_array(what: str, values: Any) -> NDArray[Any]:
-    """An array of any type; raises on lists within lists that differ in length."""
+def as_array(what: str, values: Any, error: type[HaystatError] = PoolError) -> NDArray[Any]:
+    """An array of any type; raises on lists within lists that differ in length, and on a mask."""
     try:
-        return np.asarray(values)
-    except ValueError as reason:
-        raise PoolError(f"{what} cannot be an array ({reason}); give one value for each") from None
+        result = np.asarray(values)
+        n_masked = int(np.ma.getmaskarray(values).sum()) if np.ma.isMA(values) else 0
+    except Exception as reason:  # numpy asks objects of other makers for their values
+        raise error(f"{what} cannot be an array ({reason}); give one value for each") from None
+    if n_masked:
+        raise error(
+            f"{n_masked} of {what} are masked; give every item a value, or drop these items"
+        )
+    return result
 
 
 def checked_numbers(
     what: str, values: ArrayLike, error: type[HaystatError] = PoolError
 ) -> FloatArray:
     """An array of doubles; raises `error` on text, missing objects and ragged lists."""
+    given = as_array(what, values, error)
     try:
-        given = np.asarray(values)
         is_text = given.dtype.kind not in "biufO" or (
             given.dtype.kind == "O" and any(isinstance(value, str) for value in given.flat)
         )
         numbers = None if is_text else given.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise error(f"{what} must be numbers: {reason}") from None
     if numbers is None:
         raise error(f"{what} must be numbers, not {given.dtype}; convert them to floats")
@@ -76,6 +84,8 @@ def checked_systems(scores: Any, n_classes: int) -> dict[str, FloatArray]:
     given = dict(scores) if isinstance(scores, Mapping) else {ONLY_SYSTEM: scores}
     if not given:
         raise BadOption("no system has scores; give at least one")
+    for name in given:
+        checked_text("the name of a system", name)
     result = {name: checked_scores(name, values, n_classes) for name, values in given.items()}
     first, size = next((name, len(values)) for name, values in result.items())
     for name, values in result.items():
@@ -108,15 +118,25 @@ def checked_columns(
     columns: Mapping[str, ArrayLike] | None, size: int
 ) -> dict[str, NDArray[np.generic]]:
     """Further facts of the items as arrays."""
-    result = {name: as_array(f"column {name!r}", v) for name, v in (columns or {}).items()}
+    given = {} if columns is None else columns
+    if not isinstance(given, Mapping):
+        raise BadOption(f"columns are {brief(given)}; give a dict, {{name: one value an item}}")
+    names = [checked_text("the name of a column", name) for name in given]
+    result = {name: as_array(f"column {name!r}", given[name]) for name in names}
     for name, values in result.items():
         same_length(f"column {name!r}", values, size)
     return result
 
 
 def checked_classes(classes: Sequence[Any]) -> tuple[Any, ...]:
-    """The label values; at least two, all different."""
+    """The label values, texts or finite numbers; at least two, all different, in an order."""
+    if isinstance(classes, str | bytes | Set | Mapping) or not isinstance(classes, Iterable):
+        raise BadOption(f"classes are {brief(classes)}; give a list, the negative first: [0, 1]")
     result = tuple(value.item() if isinstance(value, np.generic) else value for value in classes)
+    for value in result:
+        is_number = isinstance(value, int | float) and abs(value) <= LARGEST
+        if not is_number and not (isinstance(value, str) and is_unicode(value)):
+            raise BadOption(f"a class is {brief(value)}; classes are texts or finite numbers")
     if not 2 <= len(set(result)) == len(result) <= MOST_CLASSES:
         raise BadOption(
             f"classes are {list(result)[:20]}; give from 2 to {MOST_CLASSES} different labels"
@@ -175,13 +195,14 @@ def checked_deviations(values: ArrayLike | None, size: int, numeric: bool) -> Fl
     return given
 
 
-def checked_integer(what: str, value: Any, smallest: int | None = None) -> int:
-    """A whole number, at least `smallest`."""
-    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_integer or (smallest is not None and value < smallest):
-        wanted = "" if smallest is None else f" of at least {smallest}"
-        raise BadOption(f"{what} is {value!r}; give a whole number{wanted}")
-    return int(value)
+def checked_cuts(strata: Any) -> int:
+    """How many strata to cut."""
+    return checked_integer("strata", strata, smallest=1, largest=MOST_STRATA)
+
+
+def checked_seed(seed: Any) -> int:
+    """The seed of the order of items."""
+    return checked_integer("seed", seed, smallest=0)
 
 
 def checked_parents(parents: ArrayLike) -> IntArray:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haystat.arguments import brief, checked_integer
 from haystat.errors import BadOption, LengthMismatch, PoolError, UnknownName
 from haystat.measures.outputs import IntArray
 from haystat.pool import checks
@@ -42,10 +43,10 @@ def strata_from_features(
     ([0, 0, 1, 1], [-1, 0, 0])
     >>> pool = hs.Pool(predictions=[0, 0, 1, 1], strata=strata, parents=parents)
     """
-    if method not in METHODS:
-        raise UnknownName(f"method is {method!r}; it can be {list(METHODS)}")
-    n_strata = checks.checked_integer("n_strata", n_strata, smallest=1)
-    seed = checks.checked_integer("random_state", random_state, smallest=0)
+    if not isinstance(method, str) or method not in METHODS:
+        raise UnknownName(f"method is {brief(method)}; it can be {list(METHODS)}")
+    n_strata = checked_integer("n_strata", n_strata, smallest=1)
+    seed = checked_integer("random_state", random_state, smallest=0)
     given = checked_features(features)
     stratum, parents = METHODS[method](given, min(n_strata, len(given)), seed)
     return stratum, parents

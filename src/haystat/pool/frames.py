@@ -7,8 +7,10 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import NarwhalsError
 from numpy.typing import NDArray
 
+from haystat.arguments import brief, several_names
 from haystat.errors import BadOption, UnknownName
 
 
@@ -22,19 +24,19 @@ def pool_arguments(
     """Scores, predictions, ids and columns by name, as Pool takes them."""
     try:
         table = nw.from_native(frame, eager_only=True)
-    except TypeError:
+    except (TypeError, ValueError, NarwhalsError):
         raise BadOption(
             f"a {type(frame).__name__} is no table in memory; give a pandas, Polars or Arrow "
             "table (collect a lazy one first)"
         ) from None
 
     def column(name: str) -> NDArray[Any]:
-        if name not in table.columns:
-            raise UnknownName(f"no column {name!r}; the table has {table.columns}")
+        if not isinstance(name, str) or name not in table.columns:
+            raise UnknownName(f"no column {brief(name)}; the table has {table.columns}")
         return np.asarray(table[name].to_numpy())
 
-    systems = _names(score)
-    predicted = [] if prediction is None else _names(prediction)
+    systems = list(several_names("score", score))
+    predicted = list(several_names("prediction", prediction))
     if predicted and len(predicted) != len(systems):
         raise BadOption(
             f"{len(predicted)} prediction columns {predicted} for {len(systems)} score columns "
@@ -44,9 +46,5 @@ def pool_arguments(
         "scores": {name: column(name) for name in systems},
         "predictions": {s: column(p) for s, p in zip(systems, predicted, strict=False)} or None,
         "ids": None if id is None else column(id),
-        "columns": {name: column(name) for name in columns},
+        "columns": {name: column(name) for name in several_names("columns", columns)},
     }
-
-
-def _names(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)

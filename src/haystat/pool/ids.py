@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haystat.arguments import brief, is_unicode
 from haystat.errors import DuplicateId, LengthMismatch, PoolError
 from haystat.measures.outputs import IntArray
 from haystat.pool.checks import as_array
@@ -66,7 +67,7 @@ class GivenIds:
 
     def index_of(self, item: Any) -> int | None:
         item = item.item() if isinstance(item, np.generic) else item
-        if type(item) not in (int, str):
+        if type(item) not in (int, str) or (isinstance(item, str) and not is_unicode(item)):
             return None
         key = keys_of(np.array([item]))[0]
         rank = int(np.searchsorted(self._keys, key, sorter=self._order))
@@ -113,7 +114,10 @@ def checked_ids(ids: ArrayLike | None, size: int) -> Ids:
         given = _from_objects(given)
     if given.dtype.kind not in "iuUTO":
         _refuse(f"ids are of type {given.dtype}")
-    return GivenIds(given)
+    try:
+        return GivenIds(given)
+    except UnicodeEncodeError as error:
+        _refuse(f"the id {brief(error.object)} is not Unicode")
 
 
 def _from_objects(ids: NDArray[Any]) -> NDArray[Any]:
@@ -122,7 +126,7 @@ def _from_objects(ids: NDArray[Any]) -> NDArray[Any]:
     wanted = str if isinstance(values[0], str) else int | np.integer
     for position, value in enumerate(values):
         if not isinstance(value, wanted) or isinstance(value, bool):
-            _refuse(f"the id at position {position} is {value!r}, a {type(value).__name__}")
+            _refuse(f"the id at position {position} is {brief(value)}, a {type(value).__name__}")
     if wanted is str:
         return ids
     integers = np.array(values)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haystat.arguments import brief, checked_integer
 from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
@@ -85,7 +86,7 @@ class Pool:
         )
         self.systems = tuple(self._class_scores)
         self.size = len(next(iter(self._class_scores.values())))
-        self.seed = None if seed is None else checks.checked_integer("seed", seed)
+        self.seed = None if seed is None else checks.checked_seed(seed)
         self._ids = checked_ids(ids, self.size)
         self.columns = checks.checked_columns(columns, self.size)
         self._deviations = checks.checked_deviations(deviations, self.size, classes is None)
@@ -192,7 +193,7 @@ class Pool:
         position = self._ids.index_of(item)
         if position is None:
             raise UnknownItem(
-                f"no item {item!r} in the pool of {self.size}; ids look like {self.id_of(0)!r}"
+                f"no item {brief(item)} in the pool of {self.size}; ids look like {self.id_of(0)!r}"
             )
         return position
 
@@ -246,7 +247,7 @@ class Pool:
     def _strata(self, strata: int | ArrayLike, stratify: str | ArrayLike) -> NDArray[np.int32]:
         if checks.as_array("strata", strata).ndim > 0:
             return checked_strata(strata, self.size)
-        n_strata = checks.checked_integer("strata", strata, smallest=1)
+        n_strata = checks.checked_cuts(strata)
         if not isinstance(stratify, str):
             return assign(self.scores[:, 0], checked_edges(stratify))
         if stratify not in STRATIFIERS:
@@ -268,9 +269,7 @@ class Pool:
     def _tree(self, branching: int, parents: ArrayLike | None) -> Tree:
         if parents is not None:
             return tree_from_parents(checks.checked_parents(parents), self.n_strata)
-        return balanced_tree(
-            self.n_strata, checks.checked_integer("branching", branching, smallest=2)
-        )
+        return balanced_tree(self.n_strata, checked_integer("branching", branching, smallest=2))
 
 
 def _columns(parts: list[NDArray[Any]]) -> NDArray[Any]:

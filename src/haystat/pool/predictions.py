@@ -19,7 +19,7 @@ def hard_predictions(
 ) -> list[NDArray[np.int16]]:
     """Predicted class index of each item by each system, S arrays (M,)."""
     predictions = _by_system(given, tuple(scores))
-    threshold = _checked_threshold(threshold)
+    threshold = checked_threshold(threshold)
     result = []
     for name, values in scores.items():
         if name in predictions:
@@ -85,7 +85,8 @@ def _by_system(given: Any, systems: tuple[str, ...]) -> dict[str, ArrayLike]:
     return {systems[0]: given}
 
 
-def _checked_threshold(threshold: Any) -> float | None:
+def checked_threshold(threshold: Any) -> float | None:
+    """The score from which a prediction is positive, if it is given."""
     if threshold is None:
         return None
     value = checks.checked_numbers("threshold", threshold, BadOption)

@@ -2,7 +2,10 @@
 
 A file has a column `item` and a column `label`; `annotator` and `skipped` (a reason, or "yes") are
 optional. A row with neither a label nor a skip is a question that is still open, and is passed
-over: what `haystat ask` prints can be filled in and told as it is.
+over: what `haystat ask` prints can be filled in and told as it is. A row with both is an error.
+
+In CSV, a text that a spreadsheet would take for a formula has an apostrophe before it, which is
+taken away again when the file is read.
 """
 
 from __future__ import annotations
@@ -17,15 +20,19 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import brief, checked_path
+from haystat.disk import existing_file, not_utf8, readable, whole_file
 from haystat.errors import AnswerError, BadOption, ConflictingAnswer, FileError, UnknownName
-from haystat.files import read_columns
+from haystat.files import read_columns, refuse_twins
 from haystat.study.fold import Fold
+from haystat.study.spelling import escaped, spelt, strict_json, unescaped
 from haystat.study.study import Study
 
 COLUMNS = ("item", "label", "annotator", "skipped", "time", "draws", "weight")
 NEEDED, OPTIONAL = ("item", "label"), ("annotator", "skipped")
 
 Row = Mapping[str, Any]
+LARGEST_CELL = 1 << 30  # characters; what an item shows to people may be long
 
 
 @dataclass(frozen=True)
@@ -69,17 +76,16 @@ def take_rows(
 
 def read_rows(path: str | Path) -> list[Row]:
     """The rows of a file of answers."""
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
+    path = existing_file(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         known = ", ".join(READERS)
         raise FileError(f"{path} is of no known kind; give a file ending in {known}")
     try:
-        return reader(path)
+        with readable(path):
+            return reader(path)
     except UnicodeDecodeError:
-        raise FileError(f"{path} is not text in UTF-8") from None
+        raise not_utf8(path) from None
 
 
 def answer_rows(study: Study) -> list[dict[str, Any]]:
@@ -116,26 +122,35 @@ def draw_totals(fold: Fold) -> tuple[dict[int, int], dict[int, float]]:
 
 
 def write_rows(rows: Sequence[Row], path: str | Path, columns: Sequence[str] = COLUMNS) -> None:
-    """Write a file of answers, whole or not at all."""
-    path = Path(path)
+    """Write a table for other tools, whole or not at all."""
+    path = checked_path("the file to write", path)
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise FileError(f"{path} is of no known kind; give a name ending in {', '.join(WRITERS)}")
-    draft = path.with_name(path.name + ".part")
     try:
-        writer(rows, draft, columns)
-        draft.replace(path)
+        with whole_file(path) as draft:
+            writer(rows, draft, columns)
     except ImportError as error:
         raise FileError(f"{path} needs {error.name}: pip install 'haystat[frames]'") from None
-    finally:
-        draft.unlink(missing_ok=True)
+
+
+def write_answers(rows: Sequence[Row], path: str | Path) -> None:
+    """Write the answers for people: in CSV, no text is taken for a formula."""
+    is_csv = str(path).lower().endswith(".csv")
+    write_rows(_safe(rows) if is_csv else rows, path)
 
 
 def read_csv(lines: Iterable[str], name: str) -> list[Row]:
     """Rows of a CSV text with a header."""
-    reader = csv.DictReader(lines)
-    _check_columns(name, reader.fieldnames or ())
-    return list(reader)
+    before = csv.field_size_limit(LARGEST_CELL)
+    try:
+        reader = csv.DictReader(lines)
+        _check_columns(name, reader.fieldnames or ())
+        return [_whole_row(name, reader, row) for row in reader]
+    except csv.Error as error:
+        raise FileError(f"{name} is not CSV: {error}") from None
+    finally:
+        csv.field_size_limit(before)
 
 
 def read_json_lines(lines: Iterable[str], name: str) -> list[Row]:
@@ -145,9 +160,9 @@ def read_json_lines(lines: Iterable[str], name: str) -> list[Row]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise FileError(f"{name}, line {number} is not JSON: {error.msg}") from None
+            row = strict_json(line)
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{name}, line {number} is not JSON: {error}") from None
         if not isinstance(row, dict):
             raise FileError(f"{name}, line {number} is not an object")
         _check_columns(name, row)
@@ -156,28 +171,15 @@ def read_json_lines(lines: Iterable[str], name: str) -> list[Row]:
 
 
 def item_named(fold: Fold, given: Any) -> Any:
-    """The id of an item as people and files spell it: "17" may be the number 17."""
+    """The id of an item as people and files spell it: "17" and "17.0" may be the number 17."""
     value = given.item() if isinstance(given, np.generic) else given
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, str) and value not in fold.index_of:
-        try:
-            number = int(value)
-        except ValueError:
-            return value
-        return number if number in fold.index_of else value
-    return value
+    return spelt(value, fold.index_of)
 
 
 def label_named(fold: Fold, given: Any) -> Any:
-    """The label as people and files spell it: "1" may be the number 1."""
+    """The label as people and files spell it: "1" and "1.0" may be the number 1."""
     value = given.item() if isinstance(given, np.generic) else given
-    by_text = {str(label): label for label in fold.pool.classes}
-    if isinstance(value, str):
-        return by_text.get(value.strip(), value)
-    if isinstance(value, bool) and value not in fold.pool.classes:
-        return by_text.get(str(value).lower(), value)
-    return value
+    return spelt(value, fold.label_index)
 
 
 @dataclass(frozen=True)
@@ -192,8 +194,14 @@ class _Reading:
 
 def _read_row(fold: Fold, number: int, row: Row) -> _Reading | None:
     label, skipped = row.get("label"), row.get("skipped")
+    skipped = None if skipped is False else skipped  # a column of truth values
     if _is_missing(label) and _is_missing(skipped):
         return None
+    if not _is_missing(label) and not _is_missing(skipped):
+        raise AnswerError(
+            f"row {number}: item {brief(row.get('item'))} has the label {brief(label)} and was "
+            f"skipped ({brief(skipped)}); leave one of them empty; nothing was recorded"
+        )
     item = item_named(fold, row.get("item"))
     who = None if _is_missing(row.get("annotator")) else str(row.get("annotator"))
     try:
@@ -232,14 +240,29 @@ def _refuse_twice(readings: Sequence[_Reading]) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and np.isnan(value))
+    """No value, or an empty one."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and np.isnan(value))
 
 
 def _check_columns(name: str, present: Iterable[str]) -> None:
-    given = list(present)
+    given = [str(column) for column in present]
     for column in NEEDED:
         if column not in given:
-            raise UnknownName(f"no column {column!r} in {name}; it has {', '.join(given)}")
+            raise UnknownName(f"no column {column!r} in {name}; it has {brief(', '.join(given))}")
+    refuse_twins(name, given, (*NEEDED, *OPTIONAL))
+
+
+def _whole_row(name: str, reader: csv.DictReader[str], row: dict[str, Any]) -> Row:
+    """A row with a field for every column, as it was before it was made safe for spreadsheets."""
+    more = None in row  # under which the reader puts fields beyond the header
+    if more or None in row.values():
+        raise FileError(
+            f"{name}, line {reader.line_num} has {'more' if more else 'fewer'} fields than the "
+            "header; give every column a field, if need be an empty one"
+        )
+    return {column: unescaped(value) for column, value in row.items()}
 
 
 def _read_csv_file(path: Path) -> list[Row]:
@@ -260,15 +283,22 @@ def _read_table(path: Path) -> list[Row]:
 
 def _write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        print_csv(rows, columns, file)
+        _print_plain(rows, columns, file)
 
 
 def print_csv(rows: Sequence[Row], columns: Sequence[str], file: Any = None) -> None:
-    """Rows as CSV, to a file or to standard output."""
-    target = file or sys.stdout
-    writer = csv.DictWriter(target, columns, extrasaction="ignore", lineterminator="\n")
+    """Rows as CSV for people and their spreadsheets, to a file or to standard output."""
+    _print_plain(_safe(rows), columns, file or sys.stdout)
+
+
+def _print_plain(rows: Sequence[Row], columns: Sequence[str], file: Any) -> None:
+    writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
+
+
+def _safe(rows: Sequence[Row]) -> list[Row]:
+    return [{name: escaped(value) for name, value in row.items()} for row in rows]
 
 
 def _write_json_lines(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:

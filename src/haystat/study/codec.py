@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat import designs, measures
+from haystat.arguments import brief
 from haystat.designs.base import Design
 from haystat.errors import BadOption, StudyError
 from haystat.measures.base import Measure
@@ -23,7 +24,11 @@ PLAIN = (bool, int, float, str)
 
 def pack(value: Any) -> bytes:
     """Compressed JSON."""
-    return zlib.compress(canonical(value).encode(), LEVEL)
+    try:
+        return zlib.compress(canonical(value).encode(), LEVEL)
+    except UnicodeEncodeError as error:
+        near = error.object[max(error.start - 20, 0) : error.end]
+        raise BadOption(f"a text of the pool is not Unicode, near {brief(near)}") from None
 
 
 def unpack(content: bytes) -> Any:
@@ -78,6 +83,7 @@ def encode_measure(measure: Any) -> Any:
 def decode_measure(spec: Any, given: Any = None) -> Measure:
     """The measure of a study; `given` is one that cannot be made from the file."""
     if given is not None:
+        measures.resolve(given)
         if encode_measure(given) != spec:
             raise StudyError(f"the study's measure is {spec!r}, not {encode_measure(given)!r}")
         return measures.resolve(given)
@@ -108,6 +114,8 @@ def encode_design(design: Design) -> dict[str, Any]:
 def decode_design(spec: Mapping[str, Any], given: Design | None = None) -> Design:
     """The design of a study; `given` is one that cannot be made from the file."""
     if given is not None:
+        if not isinstance(given, Design):
+            raise BadOption(f"design is {brief(given)}; give the design object of the study")
         if encode_design(given) != spec:
             raise StudyError(f"the study's design is {spec!r}, not {encode_design(given)!r}")
         return given

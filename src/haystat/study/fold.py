@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import brief
 from haystat.designs.base import Design
-from haystat.errors import StudyError, UnknownItem, UnknownLabel
+from haystat.errors import StorageError, StudyError, UnknownItem, UnknownLabel
 from haystat.ledger import Ledger, pose
 from haystat.log import NO_ANSWER, Answers, Stage
 from haystat.measures.base import Measure
@@ -74,7 +75,7 @@ class Fold:
         try:
             self._take[entry.kind](entry)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            if isinstance(error, StudyError):
+            if isinstance(error, StudyError | StorageError):
                 raise
             raise StudyError(
                 f"entry {entry.seq} ({entry.kind}) makes no sense: {error!r}"
@@ -96,7 +97,7 @@ class Fold:
         index = self.index_of.get(value) if type(value) in (int, str) else None
         if index is None:
             raise UnknownItem(
-                f"item {item!r} was never asked about; its label cannot be weighted. "
+                f"item {brief(item)} was never asked about; its label cannot be weighted. "
                 "Answer only what ask() returned; nothing was recorded"
             )
         return index
@@ -108,8 +109,8 @@ class Fold:
             return self.pool.classes[self.label_index[value]]
         except (KeyError, TypeError):
             raise UnknownLabel(
-                f"label {label!r} of item {item!r} is not one of {list(self.pool.classes)}; "
-                "nothing was recorded"
+                f"label {brief(label)} of item {brief(item)} is not one of "
+                f"{list(self.pool.classes)}; nothing was recorded"
             ) from None
 
     def question(self, index: int) -> Question:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from haystat import measures
-from haystat.errors import ConflictingAnswer, StudyError
+from haystat.arguments import brief
+from haystat.errors import BadOption, ConflictingAnswer, StudyError
 from haystat.estimation.importance import estimate_importance
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
 from haystat.estimation.rows import Rows
@@ -36,6 +37,8 @@ WITHOUT_MODEL = (
 
 def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float = 0.95) -> Estimate:
     """The measure from the finished stages of several studies of one pool."""
+    if not isinstance(studies, Sequence) or not all(isinstance(s, Study) for s in studies):
+        raise BadOption(f"studies are {brief(studies)}; give a list of opened studies")
     check_mergeable(studies)
     level = checked_level(level)
     folds = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from haystat.arguments import brief
 from haystat.errors import BadOption
 from haystat.questions import Query
 
@@ -34,7 +35,8 @@ def seconds_of(length: str | float | timedelta) -> float:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd])\s*", length)
         seconds = float(match[1]) * UNITS[match[2]] if match else -1.0
     else:
-        seconds = float(length)
+        is_number = isinstance(length, int | float) and not isinstance(length, bool)
+        seconds = length if is_number else -1.0
     if not 0 < seconds <= LONGEST:
-        raise BadOption(f"lease is {length!r}; give a time such as '90s', '30m', '1h' or '2d'")
-    return seconds
+        raise BadOption(f"lease is {brief(length)}; give a time such as '90s', '30m', '1h' or '2d'")
+    return float(seconds)

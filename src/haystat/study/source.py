@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat import __version__
+from haystat.arguments import brief, checked_choice, checked_path, several_names
 from haystat.engines.open import SKETCH, open_pool
 from haystat.engines.tables import Unblocked
 from haystat.errors import BadOption
@@ -19,6 +21,9 @@ from haystat.pool.base import AnyPool
 from haystat.pool.checks import checked_columns
 from haystat.pool.memory import Pool
 from haystat.study.sketch import Records, no_records
+
+#: options of hs.Pool that a file does not hold
+OPTIONS = ("threshold", "strata", "stratify", "branching", "parents", "classes", "seed")
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,15 @@ class PoolFile:
     key: str = "id"
 
     def __post_init__(self) -> None:
+        checked_path("the path of a pool", self.path)
+        for name in ("score", "prediction", "columns", "show"):
+            object.__setattr__(self, name, several_names(name, getattr(self, name)))
+        if not isinstance(self.options, Mapping):
+            raise BadOption(f"options are {brief(self.options)}; give a dict")
+        for name in self.options:
+            checked_choice("an option of the pool", name, OPTIONS)
+        if not isinstance(self.id, str | tuple | None):
+            raise BadOption(f"id is {brief(self.id)}; give the name of a column, or two of a pair")
         if not self.score and not self.is_sketch:
             raise BadOption("name the column that holds the score: --score, or score=(…,)")
         if self.prediction and len(self.prediction) != len(self.score):
@@ -65,7 +79,7 @@ class PoolFile:
     @property
     def is_sketch(self) -> bool:
         """Whether the file is a sketch, which knows its columns."""
-        return self.path.endswith(SKETCH)
+        return str(self.path).endswith(SKETCH)
 
     def read(self) -> tuple[AnyPool, Records]:
         """The pool, and the columns to show."""
@@ -142,6 +156,16 @@ def _found(given: str, study: Path) -> str:
     path = Path(given)
     beside = study.absolute().parent / path.name
     return str(beside if beside.exists() and not path.exists() else path)
+
+
+def circumstances(pool: AnyPool, source: PoolFile | None) -> dict[str, Any]:
+    """What a study was made from and with."""
+    return {
+        "haystat": __version__,
+        "numpy": np.__version__,
+        "pool": {"fingerprint": pool.fingerprint, "seed": pool.seed, "size": pool.size},
+        "source": source.as_dict() if source else None,
+    }
 
 
 def records_of(pool: AnyPool, show: Mapping[str, Any] | None) -> Records:

@@ -16,7 +16,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from haystat.errors import StorageError, StorageFull, StudyError, StudyExists
+from haystat.drafts import draft_of
+from haystat.errors import FileError, StorageError, StorageFull, StudyError, StudyExists
 from haystat.study import opened
 
 APPLICATION_ID = 0x68617973  # "hays"
@@ -73,9 +74,8 @@ class Store:
     def create(cls, path: str | Path) -> Iterator[sqlite3.Connection]:
         """A transaction that fills a new study file; the file appears whole or not at all."""
         path = Path(path)
-        if path.exists():
-            raise StudyExists(f"{path} exists already; open it, or choose another name")
-        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+        _check_new(path)
+        draft = draft_of(path)
         try:
             with clear_errors(path):
                 with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
@@ -106,8 +106,7 @@ class Store:
     def copy_to(self, path: str | Path) -> None:
         """A whole copy of the file as it is now, while others may write."""
         target = Path(path)
-        if target.exists():
-            raise StudyExists(f"{target} exists already; choose another name")
+        _check_new(target)
         with self.lock, clear_errors(target):
             self.connection().execute("VACUUM INTO ?", (str(target),))
             with closing(sqlite3.connect(target)) as copy:
@@ -177,7 +176,18 @@ def clear_errors(path: Path) -> Iterator[None]:
         raise _explained(path, name, str(error)) from error
 
 
-def _explained(path: Path, name: str, text: str) -> StudyError:
+def _check_new(path: Path) -> None:
+    if path.exists():
+        raise _taken(path)
+    if not path.parent.is_dir():
+        raise StudyError(f"{path} cannot be made: there is no folder {path.parent}; make it first")
+
+
+def _taken(path: Path) -> StudyExists:
+    return StudyExists(f"{path} exists already; open it, or choose another name")
+
+
+def _explained(path: Path, name: str, text: str) -> FileError:
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
         kind = StorageFull if name == "SQLITE_FULL" else StorageError
         return kind(
@@ -197,7 +207,7 @@ def _explained(path: Path, name: str, text: str) -> StudyError:
     return StudyError(f"{path} is damaged ({text}); run haystat verify, or use a copy")
 
 
-def _read_only(path: Path) -> StudyError:
+def _read_only(path: Path) -> StorageError:
     return StorageError(f"{path} is read-only; copy it to a place where you can write")
 
 
@@ -222,7 +232,7 @@ def _connect(path: Path, read_only: bool) -> tuple[sqlite3.Connection, bool]:
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?{mode}",
+        f"file:{quote(os.fsencode(path.absolute()))}?{mode}",
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
@@ -270,7 +280,7 @@ def _publish(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:
-        raise StudyExists(f"{path} exists already; open it, or choose another name") from None
+        raise _taken(path) from None
     except OSError:  # a file system without links
         draft.rename(path)
     with suppress(OSError):  # not every system can wait for a folder

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
-from haystat import __version__, designs, measures
+from haystat import designs, measures
 from haystat.annotators import checked_name
+from haystat.arguments import brief, checked_choice, checked_integer, checked_path, checked_text
 from haystat.designs.base import Design
+from haystat.disk import readable, writable
 from haystat.errors import (
     BadOption,
     BudgetError,
@@ -24,9 +24,11 @@ from haystat.estimation.result import Estimate
 from haystat.evaluation import RandomState, seed_from
 from haystat.ledger import pose
 from haystat.log import Stage
-from haystat.pool.base import AnyPool
+from haystat.pool.base import AnyPool, checked_pool
+from haystat.questions import checked_answers
 from haystat.study import journal
 from haystat.study.codec import decode_design, decode_measure, encode_design, encode_measure
+from haystat.study.damage import damage_told
 from haystat.study.draft import Draft
 from haystat.study.estimate import estimate_fold
 from haystat.study.fold import Answer, Fold
@@ -34,7 +36,7 @@ from haystat.study.journal import Entry
 from haystat.study.live import Live
 from haystat.study.questions import Question, seconds_of
 from haystat.study.sketch import CellDry, SketchPool, first_shares, write_sketch
-from haystat.study.source import PoolFile, records_of
+from haystat.study.source import PoolFile, circumstances, records_of
 from haystat.study.status import Status, history_of, status_of
 from haystat.study.store import Store
 from haystat.study.supply import Supply
@@ -76,30 +78,34 @@ class Study:
         read_only: bool = False,
         clock: Clock = now_utc,
     ) -> None:
-        self.path = Path(path)
-        self._store = Store(path, read_only=read_only)
+        self.path = checked_path("the path of a study", path)
+        with readable(self.path), damage_told(self.path):
+            self._store = Store(path, read_only=read_only)
         self._clock = clock
         try:
-            with self._store.read() as connection:
-                created = next(journal.entries(connection), None)
-            if created is None or created.kind != "created":
-                raise StudyError(f"{path} has no beginning; run haystat verify, or use a copy")
-            journal.check_link(None, created)
-            self.settings: dict[str, Any] = created.data
-            self.pool = SketchPool(self._store.connection)
-            self.measure = decode_measure(self.settings["measure"], measure).bind(self.pool.schema)
-            self.design = decode_design(self.settings["design"], design)
-            self.seed: int = self.settings["seed"]
-            source = (
-                pool if pool is not None else PoolFile.recorded(self.settings["source"], self.path)
-            )
-            self._supply = Supply(self.path, self.pool, source, show)
-            self._live = Live(self._store, self.new_fold, clock)
-            with self._live.reading():
-                pass  # a damaged journal is refused now, not at the first question
+            with damage_told(self.path):
+                self._read(pool, show, measure, design)
         except BaseException:
             self._store.close()
             raise
+
+    def _read(self, pool: Any, show: Any, measure: Any, design: Any) -> None:
+        """What the file says, and whether it can be understood."""
+        with self._store.read() as connection:
+            created = next(journal.entries(connection), None)
+        if created is None or created.kind != "created":
+            raise StudyError(f"{self.path} has no beginning; run haystat verify, or use a copy")
+        journal.check_link(None, created)
+        self.settings: dict[str, Any] = created.data
+        self.pool = SketchPool(self._store.connection)
+        self.measure = decode_measure(self.settings["measure"], measure).bind(self.pool.schema)
+        self.design = decode_design(self.settings["design"], design)
+        self.seed: int = self.settings["seed"]
+        source = pool if pool is not None else PoolFile.recorded(self.settings["source"], self.path)
+        self._supply = Supply(self.path, self.pool, source, show)
+        self._live = Live(self._store, self.new_fold, self._clock)
+        with self._live.reading():
+            pass  # a damaged journal is refused now, not at the first question
 
     @classmethod
     def create(
@@ -122,8 +128,11 @@ class Study:
         show: columns for the person who labels, {name: one value an item}.
         candidates: about how many items the file keeps ready, so that it can do without the pool.
         """
-        if oracle != "deterministic":
-            raise BadOption(f"oracle is {oracle!r}; a study takes 'deterministic'")
+        path = checked_path("the path of a study", path)
+        checked_choice("oracle of a study", oracle, ["deterministic"])
+        candidates = checked_integer("candidates", candidates, smallest=1)
+        if not isinstance(pool, PoolFile):
+            checked_pool(pool)
         if isinstance(pool, PoolFile) and show is not None:
             raise BadOption("a PoolFile names its own columns to show: PoolFile(…, show=(…,))")
         source = pool if isinstance(pool, PoolFile) else None
@@ -139,8 +148,8 @@ class Study:
         problem = pose(whole, bound)
         share = first_shares(problem, chosen, seed)
         settings = {"measure": encode_measure(measure), "design": encode_design(chosen)}
-        settings |= {"oracle": oracle, "seed": seed, **_circumstances(whole, source)}
-        with Store.create(path) as connection:
+        settings |= {"oracle": oracle, "seed": seed, **circumstances(whole, source)}
+        with writable(path), Store.create(path) as connection:
             digest = write_sketch(connection, whole, problem, share, candidates, records)
             settings["sketch"] = digest
             journal.write(connection, journal.next_entry(None, "created", settings, None, clock()))
@@ -170,9 +179,7 @@ class Study:
         run out, then a new stage of draws, of at least `stage` questions: those beyond n wait for
         the next who asks. Fewer are returned when there is less to learn.
         """
-        for number in (n, stage):
-            if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise BadOption(f"ask for a whole number of labels, at least 1, not {number!r}")
+        n, stage = (checked_integer("the number of labels", k, smallest=1) for k in (n, stage))
         if n > self.pool.size:
             raise BudgetError(f"{n} labels wanted, but the pool has {self.pool.size} items")
         length = timedelta(seconds=seconds_of(lease))
@@ -199,6 +206,7 @@ class Study:
         The same answer again is fine; another one is an error, and so is an item that was never
         asked about: nothing of that call is then recorded. A skipped item may be answered later.
         """
+        checked_answers(answers)
         annotator = checked_name(annotator)
         with self._live.writing() as (fold, draft):
             labels = []
@@ -258,6 +266,8 @@ class Study:
         with self._live.writing() as (fold, draft):
             if items is None and annotator is None:
                 raise BadOption("say whose questions, or which items, are given back")
+            if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
+                raise BadOption(f"items are {brief(items)}; give a list of items")
             given = None if items is None else {fold.find(item) for item in items}
             back = [
                 self.pool.id_of(index)
@@ -325,6 +335,7 @@ class Study:
 
     def held_by(self, annotator: str) -> list[Question]:
         """The questions that an annotator holds now."""
+        annotator = checked_name(annotator) or ""
         with self._live.reading() as fold:
             return [fold.question(index) for index in fold.held_by(annotator, self._clock())]
 
@@ -347,7 +358,9 @@ class Study:
 
     def copy_to(self, path: str | Path) -> None:
         """A whole copy in another file, while others go on."""
-        with self._live.reading():
+        path = checked_path("the path of a copy", path)
+        checked_text("the path of a copy", str(path))
+        with self._live.reading(), writable(path):
             self._store.copy_to(path)
 
     def close(self) -> None:
@@ -380,16 +393,6 @@ class Study:
                 return fold.ledger.draw(n)
             except CellDry as dry:
                 self._supply.refill(draft, self.measure, dry)
-
-
-def _circumstances(pool: AnyPool, source: PoolFile | None) -> dict[str, Any]:
-    """What a study was made from and with."""
-    return {
-        "haystat": __version__,
-        "numpy": np.__version__,
-        "pool": {"fingerprint": pool.fingerprint, "seed": pool.seed, "size": pool.size},
-        "source": source.as_dict() if source else None,
-    }
 
 
 def _by(answer: Answer) -> str:

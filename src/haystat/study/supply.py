@@ -8,7 +8,7 @@ from typing import Any
 
 from haystat.errors import StudyError
 from haystat.measures.base import Measure
-from haystat.pool.base import AnyPool
+from haystat.pool.base import AnyPool, checked_pool
 from haystat.study.draft import Draft
 from haystat.study.sketch import (
     CHUNK,
@@ -72,7 +72,7 @@ class Supply:
 
     def _checked(self, pool: AnyPool) -> AnyPool:
         """Raise unless this is the pool that the study was made from."""
-        pool = pool.ordered(self._sketch.seed)
+        pool = checked_pool(pool).ordered(self._sketch.seed)
         same = pool.fingerprint == self._sketch.fingerprint and pool.seed == self._sketch.seed
         if not same:
             raise StudyError(

@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import checked_path
 from haystat.designs.base import Design
+from haystat.disk import readable
 from haystat.errors import HaystatError, StudyError
 from haystat.estimation.result import Estimate
 from haystat.study import journal
+from haystat.study.damage import SYMPTOMS, damage_told
 from haystat.study.estimate import estimate_fold
 from haystat.study.fold import Fold
 from haystat.study.journal import Entry
@@ -62,13 +65,15 @@ def verify(path: str | Path, *, measure: Any = None, design: Design | None = Non
 
     measure, design: as for Study.open, if they were objects of your own.
     """
-    store = Store(path)
+    path = checked_path("the path of a study", path)
+    with readable(path), damage_told(path):
+        store = Store(path)
     try:
         connection = store.connection()
-        findings = [*_file_findings(connection)]
+        findings = _guarded(None, partial(_file_findings, connection))
         entries, broken = _read_entries(connection)
         findings += broken
-        findings += _chain_findings(entries)
+        findings += _guarded(None, partial(_chain_findings, entries))
         findings += _guarded(None, partial(_sketch_findings, connection, entries))
     finally:
         store.close()
@@ -78,22 +83,22 @@ def verify(path: str | Path, *, measure: Any = None, design: Design | None = Non
     return _replayed(path, entries, measure, design)
 
 
-def _replayed(path: str | Path, entries: list[Entry], measure: Any, design: Any) -> Verdict:
+def _replayed(path: Path, entries: list[Entry], measure: Any, design: Any) -> Verdict:
     findings: list[Finding] = []
     head = entries[-1].hash if entries else ""
+    n_stages, n_labels, estimate = 0, 0, None
     try:
-        study = Study.open(path, measure=measure, design=design)
+        with damage_told(path), Study.open(path, measure=measure, design=design) as study:
+            fold = study.new_fold()
+            for entry in entries:
+                findings += _guarded(entry.seq, partial(_applied, fold, entry))
+                if findings:
+                    break
+            n_stages, n_labels = len(fold.ledger.stages), fold.ledger.n_labels
+            estimate = None if findings else estimate_fold(fold, None, 0.95)
     except HaystatError as error:
-        return Verdict(len(entries), 0, 0, head, (Finding(None, str(error)),), None)
-    with study:
-        fold = study.new_fold()
-        for entry in entries:
-            findings += _guarded(entry.seq, partial(_applied, fold, entry))
-            if findings:
-                break
-        estimate = None if findings else estimate_fold(fold, None, 0.95)
-        n_stages, n_labels = len(fold.ledger.stages), fold.ledger.n_labels
-        return Verdict(len(entries), n_stages, n_labels, head, tuple(findings), estimate)
+        findings.append(Finding(None, str(error)))
+    return Verdict(len(entries), n_stages, n_labels, head, tuple(findings), estimate)
 
 
 def _applied(fold: Fold, entry: Entry) -> Iterator[Finding]:
@@ -110,7 +115,7 @@ def _guarded(seq: int | None, check: Callable[[], Iterator[Finding]]) -> list[Fi
         return [Finding(seq, f"candidates of cell {dry.cell} are missing")]
     except HaystatError as error:
         return [Finding(seq, str(error))]
-    except (sqlite3.Error, KeyError, IndexError, TypeError, ValueError) as error:
+    except SYMPTOMS as error:
         return [Finding(seq, f"cannot be read: {error!r}")]
 
 
@@ -130,12 +135,12 @@ def _read_entries(connection: sqlite3.Connection) -> tuple[list[Entry], list[Fin
     findings: list[Finding] = []
     try:
         numbers = [seq for (seq,) in connection.execute("SELECT seq FROM journal ORDER BY seq")]
-    except sqlite3.Error as error:
+    except SYMPTOMS as error:
         return [], [Finding(None, f"the journal cannot be read: {error}")]
     for seq in numbers:
         try:
             entries += journal.entries(connection, seq - 1, seq)
-        except sqlite3.Error as error:
+        except SYMPTOMS as error:
             findings.append(Finding(seq, f"cannot be read: {error}"))
     return entries, findings
 

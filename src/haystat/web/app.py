@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -17,6 +18,7 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from haystat.drafts import remove_dead_drafts
 from haystat.errors import (
     ConflictingAnswer,
     HaystatError,
@@ -25,22 +27,33 @@ from haystat.errors import (
     StudyError,
     StudyExists,
     UnknownItem,
+    UnknownLabel,
     UnknownName,
 )
-from haystat.web import api, downloads, hook, manage, pages
-from haystat.web.body import limited
-from haystat.web.gate import Gate
-from haystat.web.guard import Guard, cookie_header
+from haystat.web import downloads, pages
+from haystat.web.body import BadRequest, Unsuitable, limited
+from haystat.web.files import NoSuchFile
+from haystat.web.gate import Gate, client_of
+from haystat.web.guard import Guard, TooManyTries, cookie_header
+from haystat.web.limits import TooLarge
+from haystat.web.openapi import PATH, openapi
+from haystat.web.operations import OPERATIONS, api_routes
 from haystat.web.settings import Settings
-from haystat.web.shelf import NoSuchStudy, Shelf
+from haystat.web.shelf import ENDING, NoSuchStudy, Shelf
 
 STATIC = Path(__file__).parent / "static"
 DAY = 86400
 RETRY_AFTER = {"retry-after": "2"}  # seconds until a study that could not be written is tried again
+DRAFTS = rf"upload-[0-9a-f]{{16}}|.+{re.escape(ENDING)}"  # that a server may have left
 #: what went wrong -> status; the first that fits counts
 STATUS: tuple[tuple[type[HaystatError], int], ...] = (
+    (BadRequest, 400),
     (NoSuchStudy, 404),
+    (NoSuchFile, 404),
     (UnknownItem, 404),
+    (TooLarge, 422),
+    (Unsuitable, 422),
+    (UnknownLabel, 422),
     (ConflictingAnswer, 409),
     (StudyExists, 409),
     (StorageFull, 507),
@@ -50,14 +63,22 @@ STATUS: tuple[tuple[type[HaystatError], int], ...] = (
     (HaystatError, 400),
 )
 
+#: what people who only answer questions may open, besides what is under /api
+PAGES_FOR_ANNOTATORS = ("/", "/label", "/studies", "/picture", PATH)
+FOR_ANNOTATORS = frozenset(
+    [("GET", path) for path in PAGES_FOR_ANNOTATORS]
+    + [(one.method, one.path) for one in OPERATIONS if not one.managers]
+)
+
 
 def make_app(settings: Settings) -> Starlette:
     """The application for a folder of studies."""
-    guard = Guard(settings.secret)
+    guard = Guard(settings.secret, settings.annotator_secret)
     shelf = Shelf(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(remove_dead_drafts, settings.folder, DRAFTS)
         if settings.main is not None:
             await shelf.room(settings.main)  # a study that cannot be opened is refused now
         drawing = asyncio.create_task(asyncio.to_thread(vega_script))
@@ -67,11 +88,14 @@ def make_app(settings: Settings) -> Starlette:
 
     app = Starlette(
         routes=_routes(),
-        middleware=[Middleware(Gate, guard=guard, hosts=settings.hosts)],
+        middleware=[
+            Middleware(Gate, guard=guard, hosts=settings.hosts, for_annotators=FOR_ANNOTATORS)
+        ],
         exception_handlers={
             HaystatError: _refused,
             FileNotFoundError: _gone,
             HTTPException: _http_error,
+            TooManyTries: _too_many,
         },
         lifespan=lifespan,
     )
@@ -97,24 +121,8 @@ def _routes() -> list[Route | Mount]:
         Route("/report", downloads.report),
         Route("/study.haystat", downloads.study_file),
         Route("/picture", downloads.picture),
-        Route("/api/openapi.json", api.openapi),
-        Route("/api/session", api.session),
-        Route("/api/studies", api.studies, methods=["GET"]),
-        post("/api/studies", manage.create),
-        Route("/api/study", api.about_study),
-        post("/api/ask", api.ask),
-        post("/api/tell", api.tell),
-        post("/api/skip", api.skip),
-        post("/api/note", api.note),
-        post("/api/release", api.release),
-        Route("/api/status", api.status),
-        Route("/api/estimate", api.estimate),
-        Route("/api/events", api.events),
-        Route("/api/files", manage.list_files),
-        Route("/api/preview", manage.preview),
-        post("/api/plan", manage.plan),
-        post("/api/upload", manage.upload),
-        post("/api/label-studio", hook.label_studio),
+        Route(PATH, openapi),
+        *api_routes(),
         Route("/favicon.ico", icon),
         Route("/static/vega.js", vega),
         Mount("/static", StaticFiles(directory=STATIC)),
@@ -125,11 +133,11 @@ async def log_in(request: Request) -> Response:
     """Take the token or password from the form."""
     guard: Guard = request.app.state.guard
     fields = parse_qs((await limited(request, 4096)).decode("utf-8", "replace"))
-    if not guard.knows(fields.get("secret", [""])[0]):
-        await asyncio.sleep(0.3)  # guessing is slow
+    role = guard.role_of(fields.get("secret", [""])[0], client_of(request.scope))
+    if role is None:
         return pages.login_page(401)
     response = RedirectResponse("/", 303)
-    value = guard.cookie(guard.new_session())
+    value = guard.cookie(guard.new_session(role))
     response.headers.append("set-cookie", cookie_header(value, request.url.scheme == "https"))
     return response
 
@@ -171,6 +179,13 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _gone(request: Request, error: Exception) -> Response:
     """A file that was there when it was listed."""
     return JSONResponse({"error": "the file is not there any more"}, 404)
+
+
+async def _too_many(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TooManyTries)
+    found = pages.error_page(429, str(error))
+    found.headers.update(error.headers)
+    return found
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

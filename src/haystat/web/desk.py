@@ -92,7 +92,7 @@ def _attempt(action: Action, study: Study) -> Any:
     """The result, or a refusal that leaves the other actions of a transaction standing."""
     try:
         return action(study)
-    except StudyError:
+    except (StudyError, StorageError):
         raise
     except HaystatError as error:
         return error

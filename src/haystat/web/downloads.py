@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import tempfile
 from pathlib import Path
@@ -31,10 +30,14 @@ REPORT_POLICY = (
 async def answers(request: Request) -> Response:
     """The answers as CSV."""
     room = await room_of(request)
-    rows = await room.desk.read(answer_rows)
+    text = await room.reader.read(_answers)
+    return _attachment(text, "text/csv", f"{room.name}-answers.csv")
+
+
+def _answers(study: Study) -> str:
     text = io.StringIO()
-    print_csv(rows, COLUMNS, text)
-    return _attachment(text.getvalue(), "text/csv", f"{room.name}-answers.csv")
+    print_csv(answer_rows(study), COLUMNS, text)
+    return text.getvalue()
 
 
 async def report(request: Request) -> Response:
@@ -43,17 +46,11 @@ async def report(request: Request) -> Response:
     form = request.query_params.get("format", "html")
     if form not in REPORTS:
         raise HTTPException(404, f"reports are {', '.join(REPORTS)}")
-    text = await asyncio.to_thread(_report, room.study.path, form)
+    text = await room.reader.read(lambda study: FORMATS[form](collect(study)))
     if form == "html" and "download" not in request.query_params:
         headers = {"content-security-policy": REPORT_POLICY}
         return Response(text, media_type="text/html", headers=headers)
     return _attachment(text, REPORTS[form], f"{room.name}-report.{form}")
-
-
-def _report(path: Path, form: str) -> str:
-    """From a second look at the file, so that nobody's answer has to wait."""
-    with Study.open(path, read_only=True) as study:
-        return FORMATS[form](collect(study))
 
 
 async def study_file(request: Request) -> Response:
@@ -61,7 +58,7 @@ async def study_file(request: Request) -> Response:
     room = await room_of(request)
     folder = tempfile.TemporaryDirectory()
     copy = Path(folder.name) / f"{room.name}{ENDING}"
-    await room.desk.read(lambda study: study.copy_to(copy))
+    await room.reader.read(lambda study: study.copy_to(copy))
     cleaning = BackgroundTask(folder.cleanup)
     return FileResponse(
         copy, media_type="application/vnd.sqlite3", filename=copy.name, background=cleaning

@@ -10,9 +10,11 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from haystat.errors import BadOption, FileError
+from haystat.disk import writable
+from haystat.drafts import draft_of
+from haystat.errors import FileError
 from haystat.study.opened import is_open_here
-from haystat.web.snapshot import finite
+from haystat.web.limits import check_table, unreadable
 
 #: file ending -> what Arrow calls it
 KINDS = {
@@ -40,6 +42,10 @@ MOST_FILES = 500
 LONGEST_VALUE = 80
 
 
+class NoSuchFile(FileError):
+    """No file of that name that may hold a pool."""
+
+
 def pool_files(folder: Path) -> list[str]:
     """Names of the files in the folder that may hold a pool."""
     found = [path.name for path in folder.iterdir() if _fits(folder, path)]
@@ -50,7 +56,7 @@ def checked_file(folder: Path, name: str) -> Path:
     """The file of that name: one of the folder itself, and of a kind that can be read."""
     path = folder / name
     if "\0" in name or Path(name).name != name or not _fits(folder, path):
-        raise BadOption("no such file in the server's folder; GET /api/files lists them")
+        raise NoSuchFile("no such file in the server's folder; GET /api/files lists them")
     return path
 
 
@@ -69,13 +75,12 @@ def preview(path: Path) -> dict[str, Any]:
         from pyarrow import dataset
     except ImportError:
         raise FileError(f"{path.name} needs pyarrow: pip install 'haystat[web]'") from None
+    check_table(path)
     try:
         source = dataset.dataset(path, format=KINDS[path.suffix.lower()])
         head = source.head(PREVIEWED)
     except (OSError, ValueError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        reason = reason.replace(str(path), path.name)
-        raise FileError(f"{path.name} cannot be read; is it damaged? ({reason:.200})") from None
+        raise unreadable(path, error) from None
     columns = [
         {
             "name": field.name,
@@ -84,7 +89,7 @@ def preview(path: Path) -> dict[str, Any]:
         }
         for position, field in enumerate(source.schema)
     ]
-    return {"file": path.name, "columns": finite(columns), "guess": guess(columns)}
+    return {"file": path.name, "columns": columns, "guess": guess(columns)}
 
 
 def guess(columns: list[dict[str, Any]]) -> dict[str, Any]:
@@ -124,10 +129,10 @@ def _first(names: list[str], pattern: str) -> str | None:
 async def receive(folder: Path, name: str, parts: AsyncIterator[bytes], most: int) -> str:
     """Write an upload into the folder, whole or not at all; the name it got."""
     plain = clean_name(name)
-    draft = folder / f".{secrets.token_hex(8)}.part"  # two people may send the same name at once
+    draft = draft_of(folder / f"upload-{secrets.token_hex(8)}")  # one name may come twice at once
     try:
         size, first = 0, b""
-        with draft.open("xb") as file:
+        with writable(folder / plain), draft.open("xb") as file:
             async for part in parts:
                 size += len(part)
                 if size > most:

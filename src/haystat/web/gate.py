@@ -1,15 +1,15 @@
-"""The gate that every request passes: host, secret, same-origin token, headers of the answer."""
+"""The gate that every request passes: host, secret, role, same-origin token, headers."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from haystat.web.guard import CSRF_HEADER, Guard, Session, cookie_header
+from haystat.web.guard import CSRF_HEADER, MANAGER, Guard, Session, TooManyTries, cookie_header
 
 READING = ("GET", "HEAD", "OPTIONS")
 POLICY = (
@@ -32,43 +32,71 @@ OPEN_PATHS = ("/login", "/static/", "/favicon.ico")
 
 
 class Gate:
-    """Middleware in front of the whole application."""
+    """Middleware in front of the whole application.
 
-    def __init__(self, app: ASGIApp, guard: Guard, hosts: tuple[str, ...]) -> None:
+    hosts: names under which the server may be called; none means any. for_annotators: the
+    addresses, (method, path), that need no manager.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        guard: Guard,
+        hosts: tuple[str, ...],
+        for_annotators: Collection[tuple[str, str]],
+    ) -> None:
         self._app = app
         self._guard = guard
         self._hosts = hosts
+        self._for_annotators = for_annotators
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        session = self._guard.session(headers.get("cookie", ""), headers.get("authorization", ""))
-        fresh = session is None and self._guard.is_open
-        session = self._guard.new_session() if fresh else session
-        refusal = self._refusal(scope, headers, session)
-        set_cookie = fresh and scope["method"] == "GET"
-        if isinstance(refusal, RedirectResponse):
-            session, set_cookie = self._guard.new_session(), True
+        try:
+            refusal, session, is_new = self._admit(scope, Headers(scope=scope))
+        except TooManyTries as error:
+            refusal = JSONResponse({"error": str(error)}, 429, error.headers)
+            session, is_new = None, False
         scope.setdefault("state", {})["session"] = session
-        cookie = self._cookie(scope, session) if set_cookie and session else None
+        cookie = self._cookie(scope, session) if is_new and session else None
         await (refusal or self._app)(scope, receive, _with_headers(send, cookie))
 
-    def _refusal(self, scope: Scope, headers: Headers, session: Session | None) -> Response | None:
-        """What to say instead of letting the request in; None lets it in."""
+    def _admit(
+        self, scope: Scope, headers: Headers
+    ) -> tuple[Response | None, Session | None, bool]:
+        """What to say instead of letting a request in, its session, and whether that is new."""
         if self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
-            return PlainTextResponse("this name is not served here", 400)
+            return PlainTextResponse("this name is not served here", 400), None, False
+        if scope["method"] not in READING and not _same_origin(headers):
+            return _error(403, "the request comes from another site"), None, False
+        address = client_of(scope)
+        session = self._guard.session(
+            headers.get("cookie", ""), headers.get("authorization", ""), address
+        )
+        if scope["path"].startswith(OPEN_PATHS):
+            return None, session or self._guard.new_session(), False
+        if scope["method"] == "GET" and not self._guard.is_open:
+            given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
+            if given is not None:
+                role = self._guard.role_of(given, address)
+                found = None if role is None else self._guard.new_session(role)
+                return _without_token(scope) if found else _unknown(), found, True
+        if session is None and self._guard.is_open:
+            session = self._guard.new_session()
+            return self._refusal(scope, headers, session), session, scope["method"] == "GET"
+        return self._refusal(scope, headers, session), session, False
+
+    def _refusal(self, scope: Scope, headers: Headers, session: Session | None) -> Response | None:
+        """What to say instead of letting the request of a session in; None lets it in."""
         path, method = scope["path"], scope["method"]
-        if method not in READING and not _same_origin(headers):
-            return _error(403, "the request comes from another site")
-        if path.startswith(OPEN_PATHS):
-            return None
-        given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
-        if given is not None and not self._guard.is_open and method == "GET":
-            return _without_token(scope) if self._guard.knows(given) else _error(401)
         if session is None:
-            return _error(401) if path.startswith("/api/") else _to_login(scope)
+            return _unknown() if path.startswith("/api/") else _to_login()
+        method_read = "GET" if method == "HEAD" else method
+        if session.role != MANAGER and (method_read, path) not in self._for_annotators:
+            why = "this is for managers; sign in with their token or password"
+            return _error(403, why) if path.startswith("/api/") else _page(403, why)
         if method in READING or self._guard.may_change(session, headers.get(CSRF_HEADER, "")):
             return None
         return _error(
@@ -120,12 +148,26 @@ def _without_token(scope: Scope) -> Response:
     return RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
 
 
-def _to_login(scope: Scope) -> Response:
+def client_of(scope: Scope) -> str:
+    """Where a request comes from."""
+    return str((scope.get("client") or ("",))[0])
+
+
+def _to_login() -> Response:
     from haystat.web.pages import login_page
 
     return login_page(401)
 
 
-def _error(status: int, why: str = "not allowed") -> Response:
-    content: dict[str, Any] = {"error": why}
-    return JSONResponse(content, status)
+def _page(status: int, why: str) -> Response:
+    from haystat.web.pages import error_page
+
+    return error_page(status, why)
+
+
+def _unknown() -> Response:
+    return JSONResponse({"error": "not allowed"}, 401, {"www-authenticate": "Bearer"})
+
+
+def _error(status: int, why: str) -> Response:
+    return JSONResponse({"error": why}, status)

@@ -34,6 +34,10 @@ UNKNOWN = (
     "these annotations were not received here, so it is not known which answers they gave; take "
     "them back with haystat correct STUDY ITEM="
 )
+BANNED = (
+    "Label Studio bans webhooks to loopback and private addresses unless it runs with "
+    "SSRF_PROTECTION_ENABLED=false; `haystat import --url … --watch` needs no webhook."
+)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class PageOptions:
     prompt: the question. names: the labels as people see them, one a class. images: columns that
     hold paths of pictures, relative to the pool's file. wanted: width of the interval at which to
     stop. reveal: show score and prediction after the answer. second: share of questions that go
-    to a second person, to see how far people agree.
+    to a second person, to see how far people agree. blind: annotators see no estimate.
     """
 
     prompt: str = ""
@@ -35,6 +35,7 @@ class PageOptions:
     wanted: float | None = None
     reveal: bool = False
     second: float = 0.0
+    blind: bool = False
 
     def __post_init__(self) -> None:
         if self.wanted is not None and not (0 < self.wanted < math.inf):

@@ -6,17 +6,22 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from haystat import designs
 from haystat.web import manage
-from haystat.web.api import room_of, study_dict
+from haystat.web.api import is_manager, room_of, study_info
+from haystat.web.body import encode
 from haystat.web.guard import Guard
 from haystat.web.keys import label_keys
 from haystat.web.settings import MEGABYTE
-from haystat.web.shelf import Shelf
+from haystat.web.shelf import Room, Shelf
+
+#: what a page knows of somebody who is not in
+NOBODY: dict[str, Any] = {"csrf": "", "room": None, "manager": False}
 
 
 @cache
@@ -36,9 +41,15 @@ def _templates() -> Environment:
 def _render(request: Request, name: str, status: int = 200, **values: Any) -> Response:
     guard: Guard = request.app.state.guard
     values.setdefault("room", None)
-    csrf = guard.csrf(request.state.session)
-    text = _templates().get_template(name).render(csrf=csrf, page=name, **values)
+    values |= {"csrf": guard.csrf(request.state.session), "manager": is_manager(request)}
+    text = _templates().get_template(name).render(page=name, **values)
     return HTMLResponse(text, status)
+
+
+def _boot(room: Room) -> dict[str, Any]:
+    """What the script of a page starts from."""
+    found: dict[str, Any] = msgspec.to_builtins(study_info(room))
+    return found
 
 
 async def home(request: Request) -> Response:
@@ -52,22 +63,23 @@ async def home(request: Request) -> Response:
 async def label(request: Request) -> Response:
     """Questions and answers."""
     room = await room_of(request)
+    hidden = room.options.blind and not is_manager(request)
     keys = label_keys(len(room.study.pool.classes))
-    boot = {**study_dict(room), "keys": keys, "mark": room.mark}
+    boot = {**_boot(room), "keys": keys, "mark": room.mark, "hidden": hidden}
     return _render(request, "label.html", room=room, boot=boot)
 
 
 async def watch(request: Request) -> Response:
     """The numbers, live."""
     room = await room_of(request)
-    return _render(request, "watch.html", room=room, boot=study_dict(room))
+    return _render(request, "watch.html", room=room, boot=_boot(room))
 
 
 async def explain(request: Request) -> Response:
     """What the numbers mean, for somebody who has to decide on them."""
     room = await room_of(request)
-    found = await room.watch.now()
-    return _render(request, "explain.html", room=room, boot=study_dict(room), now=found)
+    found = msgspec.json.decode(encode(await room.watch.now()))  # without NaN
+    return _render(request, "explain.html", room=room, boot=_boot(room), now=found)
 
 
 async def studies(request: Request) -> Response:
@@ -96,12 +108,12 @@ async def show_login(request: Request) -> Response:
 
 def login_page(status: int) -> Response:
     """The form, without a word about why."""
-    text = _templates().get_template("login.html").render(csrf="", page="login.html", room=None)
+    text = _templates().get_template("login.html").render(page="login.html", **NOBODY)
     return HTMLResponse(text, status)
 
 
 def error_page(status: int, why: str) -> Response:
     """A page that says what is wrong."""
     template = _templates().get_template("error.html")
-    text = template.render(csrf="", page="error.html", room=None, status=status, why=why)
+    text = template.render(page="error.html", status=status, why=why, **NOBODY)
     return HTMLResponse(text, status)

@@ -7,13 +7,15 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import uvicorn
+from starlette.applications import Starlette
 
 from haystat.errors import BadOption, FileError
 from haystat.web.app import make_app
+from haystat.web.connection import PatientProtocol
 from haystat.web.settings import Settings
 from haystat.web.shelf import Shelf
 
@@ -42,16 +44,11 @@ def address(host: str, port: int) -> str:
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
 
 
-def serve(
-    settings: Settings, waiting: socket.socket, token: str | None, say: Say, open_browser: bool
-) -> None:
-    """Serve until somebody presses Ctrl-C. token: the one to print in the link, if any."""
-    host, port = waiting.getsockname()[:2]
-    link = address(host, port)
-    app = make_app(settings)
-    # Addresses may carry the token once, so they are not logged.
-    config = uvicorn.Config(
+def configured(app: Starlette) -> uvicorn.Config:
+    """How uvicorn runs the application; addresses may carry a token, so they are not logged."""
+    return uvicorn.Config(
         app,
+        http=PatientProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -59,10 +56,24 @@ def serve(
         timeout_keep_alive=30,
         lifespan="on",
     )
+
+
+def serve(
+    settings: Settings,
+    waiting: socket.socket,
+    tokens: Sequence[tuple[str, str | None]],
+    say: Say,
+    open_browser: bool,
+) -> None:
+    """Serve until somebody presses Ctrl-C. tokens: what each link is for, and the token in it."""
+    host, port = waiting.getsockname()[:2]
+    link = address(host, port)
+    app = make_app(settings)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.setswitchinterval(0.001)  # requests are short; none should wait 5 ms for its turn
     shelf: Shelf = app.state.shelf
-    server = _Server(config, lambda: _ready(link, token, say, open_browser), shelf)
+    links = [(what, f"{link}?token={token}" if token else link) for what, token in tokens]
+    server = _Server(configured(app), lambda: _ready(links, say, open_browser), shelf)
     server.run(sockets=[waiting])
     if not server.started:
         raise FileError("the server did not start; the lines above say why")
@@ -86,12 +97,12 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _ready(link: str, token: str | None, say: Say, open_browser: bool) -> None:
-    shown = f"{link}?token={token}" if token else link
-    say(f"Label in the browser: {shown}")
+def _ready(links: Sequence[tuple[str, str]], say: Say, open_browser: bool) -> None:
+    for what, link in links:
+        say(f"{what}: {link}")
     say("Stop with Ctrl-C; everything answered is on disk.")
     if open_browser and _has_browser():
-        webbrowser.open(shown)
+        webbrowser.open(links[-1][1])
 
 
 def _has_browser() -> bool:

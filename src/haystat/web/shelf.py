@@ -12,6 +12,7 @@ from haystat.study.study import Study
 from haystat.web import work
 from haystat.web.desk import Desk
 from haystat.web.options import PageOptions, kept_options
+from haystat.web.reader import Reader
 from haystat.web.settings import Settings
 from haystat.web.watch import Watch
 
@@ -25,10 +26,11 @@ class NoSuchStudy(StudyError):
 
 @dataclass
 class Room:
-    """An open study: its desk, those who watch it, and how its page asks."""
+    """An open study: its desk, those who watch it or only read, and how its page asks."""
 
     name: str
     desk: Desk
+    reader: Reader
     watch: Watch
     options: PageOptions
     mark: str  # of this study, whatever its name: what a browser kept for another is not sent here
@@ -72,7 +74,7 @@ class Shelf:
         self.settings = settings
         self._rooms: dict[str, Room] = {}
         self._opening = asyncio.Lock()
-        self.planning = asyncio.Lock()
+        self.reading = asyncio.Lock()  # one file at a time is read whole: people label meanwhile
 
     @property
     def names(self) -> list[str]:
@@ -123,6 +125,7 @@ class Shelf:
         """Close all studies."""
         await self.hush()
         for room in self._rooms.values():
+            await room.reader.close()
             await room.desk.close()
         self._rooms.clear()
 
@@ -134,10 +137,10 @@ class Shelf:
         options = kept_options(entries)
         if options.wanted is None:
             options = replace(options, wanted=self.settings.wanted)
-        desk = Desk(study)
-        watch = Watch(desk, options.wanted or self.settings.wanted)
+        desk, reader = Desk(study), Reader(study.path)
+        watch = Watch(desk, reader, options.wanted or self.settings.wanted)
         watch.opinions = work.second_opinions(entries)
-        return Room(name, desk, watch, options, entries[0].hash[:16])
+        return Room(name, desk, reader, watch, options, entries[0].hash[:16])
 
 
 def _is_ours(shelf: Shelf, path: Path) -> bool:

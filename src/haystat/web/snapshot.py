@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -27,18 +26,24 @@ Opinions = Sequence[tuple[Any, str | None, Any]]
 
 
 def snapshot(fold: Fold, wanted: float, now: datetime, level: float = 0.95) -> dict[str, Any]:
-    """All that the page shows of a study at a time, ready for JSON."""
+    """All that the page shows of a study at a time."""
     estimate = estimate_fold(fold, None, level)
-    found: dict[str, Any] = finite(
-        {
-            "status": asdict(status_of(fold, now)),
-            "estimate": estimate_dict(estimate),
-            "progress": asdict(progress(estimate, wanted, n_open(fold))),
-            "point": point(estimate),
-            "along": along_score(fold),
-        }
-    )
-    return found
+    return {
+        "status": asdict(status_of(fold, now)),
+        "estimate": estimate_dict(estimate),
+        "progress": asdict(progress(estimate, wanted, n_open(fold))),
+        "point": point(estimate),
+        "along": along_score(fold),
+    }
+
+
+def for_role(found: Mapping[str, Any], is_manager: bool) -> dict[str, Any]:
+    """A snapshot as somebody may see it.
+
+    Where on the score the labels went tells an annotator what the system thinks of the last item.
+    """
+    hidden = () if is_manager else ("along",)
+    return {name: part for name, part in found.items() if name not in hidden}
 
 
 def estimate_dict(estimate: Estimate) -> dict[str, Any]:
@@ -139,7 +144,7 @@ def agreement_of(first: Mapping[Any, tuple[str | None, int]], opinions: Opinions
         found = agreement(triples)
     except HaystatError:  # without scikit-learn there is no kappa, which is about named people
         found = agreement([(item, None, label) for item, _, label in triples])
-    return finite({"share": found.share, "kappa": found.kappa, "items": found.n_items})
+    return {"share": found.share, "kappa": found.kappa, "items": found.n_items}
 
 
 def first_answers(fold: Fold, opinions: Opinions) -> tuple[dict[Any, Any], list[Any]]:
@@ -153,14 +158,3 @@ def first_answers(fold: Fold, opinions: Opinions) -> tuple[dict[Any, Any], list[
     known = fold.label_index
     seconds = [(item, who, known[v]) for (item, who), v in newest.items() if v in known]
     return first, seconds
-
-
-def finite(value: Any) -> Any:
-    """The same for JSON, which has no NaN and no infinity: None stands for them."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,17 @@ import numpy as np
 from haystat.errors import HaystatError
 from haystat.study.estimate import estimate_fold
 from haystat.study.study import Study, now_utc
+from haystat.web.body import encode
 from haystat.web.desk import Desk
-from haystat.web.snapshot import Opinions, agreement_of, first_answers, point, snapshot
+from haystat.web.reader import Reader
+from haystat.web.snapshot import (
+    Opinions,
+    agreement_of,
+    first_answers,
+    for_role,
+    point,
+    snapshot,
+)
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.4, 5.0  # seconds between two snapshots
 PATIENCE = 25  # a snapshot that took t seconds is followed by a pause of PATIENCE * t
@@ -29,12 +37,15 @@ PAST_POINTS = 60
 class Watch:
     """Snapshots of one study for all who watch it; nothing is worked out while nobody does."""
 
-    def __init__(self, desk: Desk, wanted: float) -> None:
+    def __init__(self, desk: Desk, reader: Reader, wanted: float) -> None:
         self.wanted = wanted
         self.opinions: list[tuple[Any, str | None, Any]] = []
         self._desk = desk
+        self._reader = reader
+        self._taking = asyncio.Lock()
+        self._next: asyncio.Task[dict[str, Any]] | None = None
         self._points: list[dict[str, Any]] = []
-        self._latest: bytes | None = None
+        self._latest: dict[bool, bytes] = {}  # for managers, and for the others
         self._entries = -1
         self._news = asyncio.Event()  # set, and replaced, when there is a new snapshot
         self._n_watching = 0
@@ -48,19 +59,27 @@ class Watch:
         self._told.set()
 
     async def now(self) -> dict[str, Any]:
-        """A snapshot made for the one who asks."""
-        return await self._take()
+        """A snapshot that begins after the question; all who wait for it share it."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._take_next())
+        return await asyncio.shield(self._next)
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def _take_next(self) -> dict[str, Any]:
+        async with self._taking:
+            self._next = None  # who asks from now on waits for another
+            return await self._take(self._reader.read)
+
+    async def stream(self, is_manager: bool = True) -> AsyncIterator[bytes]:
         """Snapshots as server-sent events: the latest at once, then every new one."""
         self._n_watching += 1
         self._start()
         seen: bytes | None = None
         try:
             while not self._closed:
-                if self._latest is not None and self._latest is not seen:
-                    seen = self._latest
-                    yield seen
+                latest = self._latest.get(is_manager)
+                if latest is not None and latest is not seen:
+                    seen = latest
+                    yield latest
                     continue
                 try:
                     await asyncio.wait_for(self._news.wait(), HEARTBEAT)
@@ -106,27 +125,29 @@ class Watch:
 
     async def _publish(self) -> None:
         self._told.clear()
-        found = await self._take()
+        found = await self._take(self._desk.read)
         if found["status"]["entries"] == self._entries:
             return
         self._entries = found["status"]["entries"]
-        text = json.dumps({**found, "points": self._points}, ensure_ascii=False)
-        self._latest = f"event: snapshot\ndata: {text}\n\n".encode()
+        whole = {**found, "points": self._points}
+        self._latest = {
+            role: b"event: snapshot\ndata: " + encode(for_role(whole, role)) + b"\n\n"
+            for role in (True, False)
+        }
         self._tell_all()
 
     def _tell_all(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 
-    async def _take(self) -> dict[str, Any]:
+    async def _take(self, read: Callable[[Any], Awaitable[Any]]) -> dict[str, Any]:
         opinions = list(self.opinions)
-        found, first, seconds = await self._desk.read(
-            lambda study: _read(study, self.wanted, opinions)
-        )
+        found, first, seconds = await read(lambda study: _read(study, self.wanted, opinions))
         self._remember(found["point"])
         # Kappa may load a large package, which must not hold up anybody's answer.
         found["agreement"] = await asyncio.to_thread(agreement_of, first, seconds)
-        return found
+        taken: dict[str, Any] = found
+        return taken
 
     def _remember(self, point: dict[str, Any] | None) -> None:
         if point is None:

@@ -249,7 +249,8 @@ const draw = chart($("chart"), settling(true));
 
 function state(on) { $("dot").className = `dot ${on ? "on" : "off"}`; $("dot").parentElement.title = on ? "Connected. Your name, for the counts" : "The server is away"; }
 
-listen((found) => {
+if (boot.hidden) state(true); // blind: no numbers, and nothing to listen to
+else listen((found) => {
   const goal = showEstimate(found);
   $("goal").textContent = goalText(goal);
   $("goal").parentElement.classList.toggle("done", goal.reached);

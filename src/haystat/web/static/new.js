@@ -72,7 +72,7 @@ function wish() {
     images: show.filter((name) => pictures.includes(name)),
     measure: $("measure").value, design: $("design").value, prompt: $("prompt").value.trim(),
     names: [$("no").value.trim() || "No", $("yes").value.trim() || "Yes"],
-    reveal: $("reveal").checked, second: $("second").checked ? 0.1 : 0,
+    reveal: $("reveal").checked, blind: $("blind").checked, second: $("second").checked ? 0.1 : 0,
   };
   if (threshold !== null) given.threshold = threshold;
   if (wanted !== null) given.wanted = wanted;

@@ -1,0 +1,309 @@
+"""What comes in and goes out as JSON: one type a message, with its limits.
+
+Requests are read into these types, replies are written from them, and `openapi.py` describes them:
+a limit stands here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from haystat import designs, measures
+from haystat.web.options import LONGEST_TEXT
+
+MOST_QUESTIONS = 200
+MOST_ANSWERS = 1000
+MOST_COLUMNS = 1000  # of a file
+MOST_MEASURES = 20
+NOBODY = "somebody"
+#: control characters but for line ends and tabs cannot be written down
+PLAIN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*$"
+VISIBLE = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*[^\x00-\x20]"
+
+# Ids and labels are looked up as they are; those of a pool may hold any character.
+Item: TypeAlias = int | str
+Label: TypeAlias = bool | int | float | str
+Text: TypeAlias = Annotated[str, Meta(max_length=200, pattern=PLAIN)]
+Texts: TypeAlias = Annotated[list[Text], Meta(max_length=100)]
+Shown: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT, pattern=PLAIN)]
+ColumnName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN)]
+ColumnNames: TypeAlias = Annotated[list[ColumnName], Meta(max_length=MOST_COLUMNS)]
+Who: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=80,
+        pattern=VISIBLE,
+        description="Who asks or answers; everybody a different name.",
+    ),
+]
+Seat: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=80,
+        pattern=PLAIN,
+        description="Who holds the questions, if not the annotator: a tab of a browser, say.",
+    ),
+]
+MeasureName: TypeAlias = Annotated[str, Meta(extra_json_schema={"enum": list(measures.MEASURES)})]
+DesignName: TypeAlias = Annotated[str, Meta(extra_json_schema={"enum": ["", *designs.DESIGNS]})]
+
+
+# --- what is asked for in an address
+
+
+class OfStudy(Struct):
+    """About a study."""
+
+    study: Annotated[
+        str,
+        Meta(
+            max_length=100,
+            description="Name of the study; by default the one the server was started with.",
+        ),
+    ] = ""
+
+
+class EstimateQuery(OfStudy):
+    """Which estimate."""
+
+    measure: Annotated[
+        list[MeasureName],
+        Meta(max_length=MOST_MEASURES, description="Other measures than that of the study."),
+    ] = []
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+
+    def __post_init__(self) -> None:
+        for name in self.measure:
+            measures.resolve(name)
+
+
+class FileQuery(Struct):
+    """A file of the server's folder."""
+
+    file: Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+class UploadQuery(Struct):
+    """How a file is to be called."""
+
+    name: Annotated[
+        str, Meta(max_length=255, pattern=r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$")
+    ]
+
+
+# --- what people and tools do with a study
+
+
+class Asker(Struct):
+    """Somebody who gets questions."""
+
+    annotator: Who = NOBODY
+    seat: Seat = ""
+
+    def __post_init__(self) -> None:
+        self.annotator = _one_line(self.annotator)
+
+    @property
+    def holder(self) -> str:
+        """Who holds a question: a tab of a browser, say, whatever the person in it is called."""
+        return self.seat or self.annotator
+
+
+class Ask(Asker):
+    """Questions, please."""
+
+    n: Annotated[int, Meta(ge=1, le=MOST_QUESTIONS)] = 1
+
+
+class Answer(Struct):
+    """The label of an item."""
+
+    item: Item
+    label: Label
+
+
+class Tell(Asker, kw_only=True):
+    """Answers: all of them are taken, or none."""
+
+    answers: Annotated[list[Answer], Meta(max_length=MOST_ANSWERS)]
+    correct: Annotated[bool, Meta(description="Replace one's own answers.")] = False
+    ask: Annotated[
+        int, Meta(ge=0, le=MOST_QUESTIONS, description="Questions to hand out in the same breath.")
+    ] = 0
+
+
+class Skip(Asker, kw_only=True):
+    """Nobody can tell."""
+
+    item: Item
+    reason: Annotated[str, Meta(max_length=500, pattern=PLAIN)] = ""
+
+
+class Note(Asker, kw_only=True):
+    """A remark, about an item or the study."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=4000, pattern=VISIBLE)]
+    item: Item | None = None
+
+
+class Release(Asker):
+    """Questions come back."""
+
+    after: Annotated[
+        int,
+        Meta(ge=0, le=3600, description="Seconds to wait; asking again in that time keeps them."),
+    ] = 0
+
+
+# --- how a study is made
+
+
+class Wish(Struct, kw_only=True):
+    """A study of a file."""
+
+    file: Annotated[str, Meta(max_length=255, description="A file of the server's folder.")]
+    score: Annotated[ColumnName, Meta(description="Column with the score.")]
+    id: Text = ""
+    prediction: Text = ""
+    show: Annotated[ColumnNames, Meta(description="Columns that the person who labels sees.")] = []
+    images: Annotated[
+        list[Shown], Meta(max_length=100, description="Columns with paths of pictures.")
+    ] = []
+    measure: MeasureName = "f1"
+    design: DesignName = ""
+    wanted: Annotated[
+        Annotated[float, Meta(gt=0, le=1e9)] | None,
+        Meta(description="Width of the interval at which to stop."),
+    ] = None
+    threshold: float | None = None
+    classes: Annotated[
+        list[Text], Meta(max_length=100, description="Label values, the negative first.")
+    ] = []
+    names: Annotated[
+        list[Shown], Meta(max_length=100, description="The labels as people see them.")
+    ] = []
+    prompt: Shown = ""
+    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None
+    reveal: Annotated[bool, Meta(description="Show the score after the answer.")] = False
+    blind: Annotated[bool, Meta(description="Annotators see no estimate.")] = False
+    second: Annotated[
+        float, Meta(ge=0, le=0.5, description="Share of questions for a second opinion.")
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        measures.resolve(self.measure)
+        if self.design:
+            designs.resolve(self.design)
+
+
+class NewStudy(Wish, kw_only=True):
+    """A study of a file, with its name."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+# --- what is answered
+
+
+class Error(Struct):
+    """What is wrong, what is allowed, what to do."""
+
+    error: str
+
+
+class Session(Struct):
+    """The token that requests which change something carry, and what the caller may do."""
+
+    csrf: str
+    role: str
+
+
+class Studies(Struct):
+    """The studies that can be opened."""
+
+    studies: list[str]
+    main: str | None
+
+
+class StudyInfo(Struct):
+    """A study without its questions and numbers."""
+
+    study: str
+    measure: str
+    design: str
+    items: int
+    classes: list[Any]
+    names: list[str]
+    prompt: str
+    images: list[str]
+    wanted: float | None
+    reveal: bool
+    blind: bool
+
+
+class Question(Struct):
+    """An item to label. An id that browsers cannot hold as a number comes as a text."""
+
+    item: Item
+    key: str
+    record: dict[str, Any]
+
+
+class Questions(Struct):
+    """What somebody holds now; fewer than asked for where they are long."""
+
+    questions: list[Question]
+
+
+class Told(Struct):
+    """What became of an answer: recorded, known, corrected or a second opinion."""
+
+    item: Item
+    outcome: str
+
+
+class Taken(Struct):
+    """What became of answers, and the next questions if some were wanted."""
+
+    taken: list[Told]
+    questions: list[Question] | UnsetType = UNSET
+    problem: str | UnsetType = UNSET
+    said: list[dict[str, Any]] | UnsetType = UNSET
+
+
+class Noted(Struct):
+    """The remark is in the journal."""
+
+    noted: bool = True
+
+
+class Released(Struct):
+    """Whether the questions came back at once."""
+
+    released: bool
+
+
+class Files(Struct):
+    """Files that may hold a pool."""
+
+    files: list[str]
+
+
+class Uploaded(Struct):
+    """The name that a file got."""
+
+    file: str
+
+
+class Made(Struct):
+    """A new study."""
+
+    study: str
+    items: int
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split()) or NOBODY
