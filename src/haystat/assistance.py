@@ -11,7 +11,7 @@ from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import credible_estimate
 from haystat.estimation.guarantee import Guarantee, draws_of
 from haystat.estimation.importance import estimate_importance
-from haystat.estimation.posterior import Labels, risk_draws
+from haystat.estimation.posterior import Labels, Pools
 from haystat.estimation.result import Estimate
 from haystat.ledger import Ledger, stage_rng
 from haystat.measures.base import Measure
@@ -44,8 +44,9 @@ def assisted_from(
     labels = Labels(cell, label, block, pool.outputs(item), counts, ledger.unlabelled)
     rng = stage_rng(ledger.seed, POSTERIOR)
     state = ledger.state
-    risks = risk_draws(state.view, state.modes, blocks, labels, measure, rng)
-    estimate = credible_estimate(measure, risks, level, len(item), ())
+    pools = Pools.draw(state.view, state.modes, blocks, labels, rng)
+    doubts = tuple(pools.doubts())
+    estimate = credible_estimate(measure, pools.risks(measure, rng), level, len(item), doubts)
     return replace(estimate, guarantee=guarantee_of(ledger, measure))
 
 

@@ -16,9 +16,9 @@ from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import CredibleEstimate, credible_estimate
 from haystat.estimation.posterior import (
     Labels,
+    Pools,
     draw_events,
     posterior_shares,
-    risk_draws,
     unlabelled,
 )
 from haystat.log import NO_ANSWER
@@ -38,7 +38,8 @@ def risks_of(pool, ledger, measure=None, seed=0):
     blocks, _ = blocks_of(pool, ledger, ledger.problem.measure)
     rng = np.random.default_rng(seed)
     state = ledger.state
-    return risk_draws(state.view, state.modes, blocks, labels_of(pool, ledger), measure, rng)
+    labels = labels_of(pool, ledger)
+    return Pools.draw(state.view, state.modes, blocks, labels, rng).risks(measure, rng)
 
 
 @pytest.mark.parametrize("n_left", [1, 3])

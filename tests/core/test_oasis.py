@@ -13,7 +13,7 @@ RNG = np.random.default_rng(0)
 
 
 def optimal_strata(pool, share, value):
-    """Share of each stratum for F1 = value: p sqrt(E |influence|^2), cell by cell.
+    """Share of each stratum for F1 = value: p sqrt(E |influence|^2), the mean over its items.
 
     An item predicted negative moves F1 by -F/2 if it is positive; one predicted positive by 1 - F
     if it is positive and by -F/2 if not.
@@ -25,7 +25,8 @@ def optimal_strata(pool, share, value):
             square = (1 - value) ** 2 * positive + (value / 2) ** 2 * (1 - positive)
         else:
             square = (value / 2) ** 2 * positive
-        mass[pool.pool.stratum[item]] += np.sqrt(square)
+        mass[pool.pool.stratum[item]] += square / 2  # two items a stratum
+    mass = np.sqrt(mass)
     return mass / mass.sum()
 
 

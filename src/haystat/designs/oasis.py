@@ -61,8 +61,10 @@ class Oasis(ReplacementDesign):
         cells, n_strata = problem.cells, problem.tree.n_strata
         share = state.model.label_share(state.drawn)[cells.stratum]
         norm = problem.losses.sensitivity(self._risk(problem, state))
-        mass = cells.size * np.sqrt(np.einsum("kc,kc->k", norm, share))
-        stratum_mass = np.bincount(cells.stratum, weights=mass, minlength=n_strata)
+        square = cells.size * np.einsum("kc,kc->k", norm, share)
+        # Items of a stratum are drawn alike, also where predictions differ: the root of their mean.
+        mean = np.bincount(cells.stratum, weights=square, minlength=n_strata) / problem.stratum_size
+        stratum_mass = problem.stratum_size * np.sqrt(mean)
         if not stratum_mass.any():  # no loss is in sight yet, so that no stratum stands out
             stratum_mass = problem.stratum_size
         item = stratum_mass / stratum_mass.sum() / problem.stratum_size

@@ -44,7 +44,7 @@ def estimate_importance(
     like, label = outputs.take(groups.example), rows.label[groups.example]
     risk = measure.risk(like, label, groups.mean_weight)
     with np.errstate(all="ignore"):
-        values = np.atleast_1d(measure.value(risk))
+        values = np.clip(np.atleast_1d(measure.value(risk)), *measure.bounds)
         influence = np.nan_to_num(measure.influence(like, label, risk))
     centre = groups.mean_weight @ influence  # J R
     tails = None
@@ -150,14 +150,17 @@ def sample_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> F
 def paper_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> FloatArray:
     """The paper's covariance (Section "Approximate confidence regions") as a sum of squares.
 
-    J (1/N sum_j p(x_j)^2 l l' / (q_N(x_j) q_{j-1}(x_j)) - R R') J' / N. The part J R R' J' is
-    zero for ratios such as F1; elsewhere each component is scaled down by it.
+    J (1/N sum_j p(x_j)^2 l l' / (q_N(x_j) q_{j-1}(x_j)) - R R') J' / N. With T the terms of the
+    first part and u the shortest with T'u = J R / sqrt(N), the whole is T'(I - u u')T, whose root
+    is T - a u u'T.
     """
     terms = np.sqrt(groups.paper_weight)[:, None] * influence
-    raw = np.einsum("gm,gm->m", terms, terms)
-    taken_off = centre**2 / groups.n_draws
-    keep = 1 - np.divide(taken_off, raw, out=np.zeros_like(raw), where=raw > 0)
-    return np.asarray(terms * np.sqrt(np.clip(keep, 0, 1)))
+    lean = np.linalg.lstsq(terms.T, centre / np.sqrt(groups.n_draws))[0]
+    square = float(lean @ lean)
+    if square == 0:
+        return np.asarray(terms)
+    factor = (1 - np.sqrt(max(1 - square, 0.0))) / square
+    return np.asarray(terms - factor * np.outer(lean, lean @ terms))
 
 
 def _warnings(

@@ -19,6 +19,7 @@ from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.response.posterior import draw_shares
 
 RARE = 0.05  # share below which events are rare
+MUCH_LOWER = 0.8  # of the likely recall, below which it takes a warning
 
 
 @dataclass(frozen=True)
@@ -36,22 +37,63 @@ class Labels:
     nobody: IntArray
 
 
-def risk_draws(
-    view: LabelView,
-    start: FloatArray,
-    blocks: Blocks,
-    labels: Labels,
-    measure: Measure,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Draws of the measure's risk, (S, d), given the labels; the fit begins at start (G, p)."""
-    share = posterior_shares(view, start, labels.counts, rng)[:, blocks.cell]
-    left = unlabelled(blocks, labels)
-    total = float(len(labels.label) + left.sum())
-    known = measure.risk(labels.outputs, labels.label, np.full(len(labels.label), 1 / total))
-    events = draw_events(left, share, rng)
-    others = view.classes_of_events(labels.counts)
-    return known + _missing(view, blocks, left, events, others, rng) / total
+@dataclass(frozen=True)
+class Pools:
+    """Draws of the whole pool: of left (B,) unlabelled items, events (S, B) are events."""
+
+    view: LabelView
+    blocks: Blocks
+    labels: Labels
+    left: IntArray
+    events: IntArray
+
+    @classmethod
+    def draw(
+        cls,
+        view: LabelView,
+        start: FloatArray,
+        blocks: Blocks,
+        labels: Labels,
+        rng: np.random.Generator,
+    ) -> Pools:
+        """Draws from the posterior given the labels; the fit begins at start (G, p)."""
+        share = posterior_shares(view, start, labels.counts, rng)[:, blocks.cell]
+        left = unlabelled(blocks, labels)
+        return cls(view, blocks, labels, left, draw_events(left, share, rng))
+
+    def risks(self, measure: Measure, rng: np.random.Generator) -> FloatArray:
+        """The measure's risk in each, (S, d)."""
+        label = self.labels.label
+        total = float(len(label) + self.left.sum())
+        known = measure.risk(self.labels.outputs, label, np.full(len(label), 1 / total))
+        others = self.view.classes_of_events(self.labels.counts)
+        lost = _missing(self.view, self.blocks, self.left, self.events, others, rng)
+        return np.asarray(known + lost / total)
+
+    def doubts(self) -> list[str]:
+        """What the interval takes from the prior rather than from labels, in words."""
+        model = self.view.model
+        if not model.curve.high.any():
+            return []
+        low = model.curve.low
+        hidden = self.events[:, low[self.blocks.cell]].sum(axis=1)
+        hidden = hidden + self.labels.counts[low, 1:].sum()
+        positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
+        lowest, middle = np.quantile(1 - hidden / np.maximum(positives, 1), [0.025, 0.5])
+        if lowest > MUCH_LOWER * middle:
+            return []
+        shared = float(model.size[model.mass].sum() / model.size.sum())
+        if shared > 0:
+            return [
+                f"{shared:.0%} of the items share one score, which says nothing about them: with "
+                f"the positives that may be among them recall may be as low as {lowest:.2g}. Label "
+                "more of them, or add a second score."
+            ]
+        return [
+            "The labels cannot rule out further false negatives below the threshold: recall may be "
+            f"as low as {lowest:.2g}. Label more (haystat plan says how many), or add a second "
+            "score."
+        ]
 
 
 def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> IntArray:

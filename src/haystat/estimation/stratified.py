@@ -23,7 +23,7 @@ def estimate_stratified(
     n = len(rows.item)
     risk = measure.risk(outputs, rows.label, np.full(n, 1.0 / n))
     with np.errstate(all="ignore"):
-        values = np.atleast_1d(measure.value(risk))
+        values = np.clip(np.atleast_1d(measure.value(risk)), *measure.bounds)
         influence = np.nan_to_num(measure.influence(outputs, rows.label, risk))
         why = measure.undefined(risk)
     terms = stratified_terms(influence, rows.stratum, stratum_size)
