@@ -39,6 +39,8 @@ def assisted_from(
     item, label = ledger.told()
     cell = ledger.problem.cells.of_item[item].astype(np.int64)
     block = cell if block_of_item is None else block_of_item[item]
+    order = np.lexsort((label, block))  # the same sums however a pool numbers its items
+    item, label, cell, block = (part[order] for part in (item, label, cell, block))
     counts = np.zeros_like(ledger.state.labelled)
     np.add.at(counts, (cell, label), 1)
     labels = Labels(cell, label, block, pool.outputs(item), counts, ledger.unlabelled)

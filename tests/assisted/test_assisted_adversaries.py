@@ -137,13 +137,11 @@ def estimates_of(kind, oracle, repeats=REPEATS, budget=BUDGET):
         yield ev.run(oracle(label), budget, budget // 3)
 
 
-#: coverage of 0.45, 0.80, 0.83 at 300 labels, in this order; why is not established
-BELOW_FLOOR = {"label_noise", "three_scores", "wrong_at_the_top"}
-
-
 def marked(kind):
-    reason = "coverage is below the floor at 300 labels; why is not established"
-    return pytest.param(kind, marks=pytest.mark.xfail(reason=reason) if kind in BELOW_FLOOR else ())
+    """Wrong predictions at any score: the fit of the curve holds one share of them, too small here."""
+    below = kind == "wrong_at_the_top"
+    reason = "about 83% at 300 labels: docs/method.md, what it does not know"
+    return pytest.param(kind, marks=pytest.mark.xfail(reason=reason) if below else ())
 
 
 @pytest.mark.slow

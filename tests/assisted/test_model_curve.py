@@ -182,7 +182,7 @@ def test_cells_without_labels_or_not_used_are_not_told():
     np.testing.assert_array_equal(above, [[0.3, 0.4], [0, 0]])
 
 
-def test_the_walk_is_a_random_walk_that_is_more_restless_near_the_threshold():
+def test_the_walk_is_a_random_walk_with_a_deviation_of_its_own_near_the_threshold():
     """cov(w(s), w(t)) = min of the variances reached, 0 across the threshold."""
     place = np.array([-5.3, -2.6, -2.0, -0.1, 0.0, 0.3, 0.5, 1.0, 1.7, 2.5, 4.0, 4.4])
     walk, length = walk_basis(place)
@@ -199,9 +199,9 @@ def test_the_walk_is_a_random_walk_that_is_more_restless_near_the_threshold():
             t, total = abs(t), 0.0
             for low, high in ((0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1), (1, 1.5), (1.5, 2)):
                 part = np.clip((t - low) / (high - low), 0, 1)
-                total += part**2 * (high - low) * SETTINGS.near**2
+                total += part**2 * (high - low) * bend_sd**2
             whole, rest = divmod(max(t - 2, 0), 1)
-            return bend_sd**2 * (total + whole + rest**2)
+            return total + SETTINGS.far_sd**2 * (whole + rest**2)
 
         np.testing.assert_allclose(covariance.diagonal(), [variance(t) for t in place], atol=1e-9)
         np.testing.assert_allclose(covariance[place < 0][:, place > 0], 0, atol=1e-12)
@@ -239,7 +239,7 @@ def test_mid_ranks_are_shares_of_the_pool_above_the_middle_of_a_cell():
         {"mass": float("inf")},
         {"bend_sds": ()},
         {"bend_sds": (0.3, 0)},
-        {"near": "3"},
+        {"far_sd": "3"},
         {"n_draws": 0},
     ],
 )

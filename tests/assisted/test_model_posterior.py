@@ -21,7 +21,9 @@ from haystat.response.posterior import (
 )
 from haystat.response.settings import ModelSettings
 
-SETTINGS = ModelSettings(n_draws=20_000)
+SETTINGS = ModelSettings(
+    n_draws=20_000, trust=1.0, hidden=0.02, hidden_sd=2.0, mass=0.11, mass_sd=2.5
+)
 LOW, HIGH = np.array([False, True, True]), np.array([True, False, False])
 LEVELS = np.array([0.025, 0.1, 0.5, 0.9, 0.975])
 
@@ -338,6 +340,21 @@ def test_mean_roots_are_those_of_the_mixture():
         )
     np.testing.assert_allclose(mean_root(model, mixture, n, x), root**2, rtol=1e-6)
     assert mixture.weight.sum() == pytest.approx(1)
+
+
+def test_trust_counts_every_label_for_less():
+    n, x = np.array([40.0, 100.0, 60.0]), np.array([36.0, 20.0, 2.0])
+    whole, half = mass_model(), mass_model(trust=0.5)
+    for one, other in ((whole.told(n, x), half.told(2 * n, 2 * x)),):
+        np.testing.assert_array_equal(one.n, other.n)
+        np.testing.assert_array_equal(one.n_positive, other.n_positive)
+    median = np.array([30.0])
+    args = [(60.0, 2.0), (120.0, 4.0)]
+    posteriors = [
+        model.mass_rate(*counts, 5000.0, median)
+        for model, counts in zip((whole, half), args, strict=True)
+    ]
+    np.testing.assert_allclose(*posteriors)
 
 
 def test_draws_are_those_of_their_seed():

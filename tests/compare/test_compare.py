@@ -150,7 +150,7 @@ def test_a_lower_error_wins(data):
     answer = lambda items: data[1][items]  # noqa: E731
     found = hs.compare(pool, "brier", oracle=answer, budget=600, random_state=0)
     assert found.best == "sharp"
-    turned = hs.compare(pool, "brier", oracle=answer, budget=100, better="higher", random_state=0)
+    turned = hs.compare(pool, "brier", oracle=answer, budget=600, better="higher", random_state=0)
     assert turned.best == "noise"
 
 

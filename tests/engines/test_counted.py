@@ -33,7 +33,7 @@ def path(rows, write_rows, tmp_path_factory):
 
 
 def in_memory(rows, names=("score",), **options):
-    return hs.Pool({name: rows[name] for name in names}, ids=rows["id"], **options)
+    return hs.Pool({name: rows[name] for name in names}, ids=rows["id"], seed=0, **options)
 
 
 def test_a_shuffle_gives_every_order_equally_often():

@@ -25,7 +25,7 @@ def labels_of(rows):
     return dict(zip(rows["id"].tolist(), rows["label"].tolist(), strict=True))
 
 
-def in_memory(rows, scores, predictions=None, columns=(), **options):
+def in_memory(rows, scores, predictions=None, columns=(), seed=0, **options):
     return hs.Pool(
         {name: rows[name] for name in scores},
         None
@@ -33,6 +33,7 @@ def in_memory(rows, scores, predictions=None, columns=(), **options):
         else {s: rows[p] for s, p in zip(scores, predictions, strict=True)},
         ids=rows["id"],
         columns={name: rows[name] for name in columns},
+        seed=seed,
         **options,
     )
 

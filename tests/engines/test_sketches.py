@@ -247,6 +247,7 @@ def test_pairs_and_side_tables(tmp_path, engine):
         pairs["score"].to_numpy(),
         ids=[f"p{a}|p{b}" for a, b in zip(left, right, strict=True)],
         strata=8,
+        seed=0,
     )
     evaluations = [hs.Evaluation(p, "f1", random_state=0) for p in (memory, pool)]
     asked = [[query.item for query in evaluation.ask(30)] for evaluation in evaluations]

@@ -28,7 +28,8 @@ class CredibleEstimate(Estimate):
         tail = (1 - self.level) / 2
         known = ~np.isnan(self.values)
         ends = np.full((len(known), 2), np.nan)
-        ends[known] = np.nanquantile(self.draws[:, known], [tail, 1 - tail], axis=0).T
+        if known.any():
+            ends[known] = np.nanquantile(self.draws[:, known], [tail, 1 - tail], axis=0).T
         slack = ROUNDING * np.maximum(1.0, np.abs(ends))
         return np.asarray(np.clip(ends + slack * [-1.0, 1.0], *self.bounds))
 
@@ -62,7 +63,7 @@ def credible_estimate(
     undefined = np.isnan(draws).mean(axis=0) >= 1 / 2
     if undefined.any():
         why = measure.undefined(np.median(risks, axis=0))
-        warnings = (*warnings, why or f"{measure.name} is undefined in most of what is possible")
+        warnings = (why or f"{measure.name} is undefined in most of what is possible", *warnings)
     draws[:, undefined] = np.nan
     known = np.where(undefined, 0.0, draws)
     values = np.where(undefined, np.nan, np.nanmedian(known, axis=0))
