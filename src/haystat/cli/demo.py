@@ -35,7 +35,7 @@ class Run:
 def demo(
     labels: int = typer.Option(1000, help="How many questions to ask."),
     picture: Path = typer.Option(Path("haystat-demo.png"), help="Where to save the picture."),
-    seed: int = typer.Option(0, help="Seed of the records and of the draws."),
+    seed: int = typer.Option(1, help="Seed of the records and of the draws."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Evaluate a record matcher on a million generated pairs, and compare with the truth.
