@@ -33,9 +33,9 @@ class ModelSettings:
     far_sd: float = 1.0
     group_sd: float = 2.0
     hidden: float = 0.03
-    hidden_sd: float = 2.6
-    mass: float = 0.11
-    mass_sd: float = 3.2
+    hidden_sd: float = 2.0
+    mass: float = 0.2
+    mass_sd: float = 2.5
     wrong: float = 0.005
     wrong_sd: float = 2.0
     trust: float = 0.75
