@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from haystat.designs.assisted import Assisted
 from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import credible_estimate
 from haystat.estimation.guarantee import Guarantee, draws_of
@@ -21,11 +20,12 @@ from haystat.pool.cells import Cells, first_items
 from haystat.pool.memory import Pool
 from haystat.reuse import SameItems
 
+MANY_OPEN = 0.1  # of the questions without an answer, from which an estimate says so
 POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
 
 
 def assisted_from(
-    pool: AnyPool | SameItems, ledger: Ledger, design: Assisted, measure: Measure, level: float
+    pool: AnyPool | SameItems, ledger: Ledger, measure: Measure, level: float
 ) -> Estimate:
     """`measure` from all labels of a ledger, by draws from the posterior of the others.
 
@@ -43,13 +43,24 @@ def assisted_from(
     item, label, cell, block = (part[order] for part in (item, label, cell, block))
     counts = np.zeros_like(ledger.state.labelled)
     np.add.at(counts, (cell, label), 1)
-    labels = Labels(cell, label, block, pool.outputs(item), counts, ledger.unlabelled)
+    labels = Labels(cell, label, block, pool.outputs(item), counts, ledger.declined)
     rng = stage_rng(ledger.seed, POSTERIOR)
     state = ledger.state
     pools = Pools.draw(state.view, state.modes, blocks, labels, rng)
-    doubts = tuple(pools.doubts())
+    doubts = (*pools.doubts(), *waiting(ledger))
     estimate = credible_estimate(measure, pools.risks(measure, rng), level, len(item), doubts)
     return replace(estimate, guarantee=guarantee_of(ledger, measure))
+
+
+def waiting(ledger: Ledger) -> list[str]:
+    """What to know about questions that were asked and not answered, if they are many."""
+    n_open, n_asked = len(ledger.pending), ledger.n_asked
+    if n_open <= MANY_OPEN * n_asked:
+        return []
+    return [
+        f"{n_open} of {n_asked} questions are not answered yet and are taken as missing at random "
+        "among items alike. Answer them, or skip those that nobody can answer."
+    ]
 
 
 def guarantee_of(ledger: Ledger, measure: Measure) -> Guarantee | None:

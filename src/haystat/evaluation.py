@@ -350,11 +350,11 @@ def estimate_from(
     if ledger.settled(needed):
         item, label = ledger.known()
         return census(measure, pool.outputs(item), label, level, size=pool.size)
+    if isinstance(ledger.design, Assisted) and isinstance(ledger, Ledger) and ledger.any_label:
+        return assisted_from(pool, ledger, measure, level)
     if ledger.n_finished == 0:
         why = "no stage is finished: ask for labels and tell all of them"
         return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
-    if isinstance(ledger.design, Assisted) and isinstance(ledger, Ledger):
-        return assisted_from(pool, ledger, ledger.design, measure, level)
     rows = ledger.rows()
     if isinstance(ledger, StochasticLedger):
         measure = ledger.measure_of(measure)

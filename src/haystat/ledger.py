@@ -172,6 +172,23 @@ class Ledger:
         """The finished stages, with the labels of their rows."""
         return list(zip(self.stages[: self.n_finished], self._labels, strict=True))
 
+    @property
+    def any_label(self) -> bool:
+        """Whether some item has a label, its stage finished or not."""
+        return any(label != NO_ANSWER for label in self.label_of.values())
+
+    @property
+    def n_asked(self) -> int:
+        """Items asked about so far."""
+        return int(self._asked.sum())
+
+    @property
+    def declined(self) -> IntArray:
+        """Items that nobody can label, also of stages that are not finished, by cell, (K,)."""
+        item = [i for i, label in self.label_of.items() if label == NO_ANSWER]
+        cell = self.problem.cells.of_item[np.array(item, dtype=np.int64)]
+        return np.bincount(cell, minlength=len(self.problem.cells))
+
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, also of stages that are not finished, and their labels."""
         told = sorted((i, label) for i, label in self.label_of.items() if label != NO_ANSWER)

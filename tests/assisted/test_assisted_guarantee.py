@@ -111,7 +111,7 @@ def test_an_item_without_an_answer_may_have_any_label(ledger_after):
     widths = []
     for told in (label, np.where(np.arange(400) % 5 == 0, NO_ANSWER, label)):
         ledger = ledger_after(pool, "f1", told, [80], 3)
-        estimate = assisted_from(pool, ledger, ledger.design, ledger.problem.measure, 0.95)
+        estimate = assisted_from(pool, ledger, ledger.problem.measure, 0.95)
         low, high = estimate.guaranteed_interval
         widths.append(high - low)
     assert widths[1] > widths[0]

@@ -10,7 +10,6 @@ from scipy.stats import binom
 
 import haystat as hs
 from haystat.assistance import assisted_from, blocks_of
-from haystat.designs.assisted import Assisted
 from haystat.estimation import posterior
 from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import CredibleEstimate, credible_estimate
@@ -116,7 +115,7 @@ def test_three_classes_are_known_at_the_end_and_covered_on_the_way(
     pool, label = three_classes(300)
     exact = truth(measure, pool, label)[0]
     ledger = ledger_after(pool, measure, label, [100, 60], 1)
-    estimate = assisted_from(pool, ledger, Assisted(), ledger.problem.measure, 0.999)
+    estimate = assisted_from(pool, ledger, ledger.problem.measure, 0.999)
     low, high = estimate.interval
     assert low <= exact <= high
     ledger = ledger_after(pool, measure, label, [150, 149], 1)
@@ -161,7 +160,7 @@ def told_and_truth(measure, size=300, rate=(0.6, 0.02)):
 def test_at_the_end_the_estimate_is_exact_about_items_that_can_be_labelled(measure, ledger_after):
     pool, told, exact = told_and_truth(measure)
     ledger = ledger_after(pool, measure, told, [150, 150], 1)
-    estimate = assisted_from(pool, ledger, Assisted(), ledger.problem.measure, 0.95)
+    estimate = assisted_from(pool, ledger, ledger.problem.measure, 0.95)
     assert estimate.value == pytest.approx(exact, rel=1e-12)
     assert estimate.n_labels == np.sum(told != NO_ANSWER)
     np.testing.assert_allclose(estimate.interval, exact, atol=1e-9)
@@ -174,7 +173,7 @@ def test_on_the_way_the_estimate_is_about_items_that_can_be_labelled(measure, le
     covered = 0
     for seed in range(60):
         ledger = ledger_after(pool, measure, told, [60, 60], seed)
-        low, high = assisted_from(pool, ledger, Assisted(), ledger.problem.measure, 0.95).interval
+        low, high = assisted_from(pool, ledger, ledger.problem.measure, 0.95).interval
         covered += low <= exact <= high
     assert covered >= binom.ppf(0.001, 60, 0.95)
 
