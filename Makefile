@@ -23,7 +23,7 @@ browser:
 	  || echo "no Chromium, so the page is not tried in a browser: apt-get install chromium"
 
 test: lint browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
 lint: .venv/.stamp-dev
 	$(BIN)/ruff check .

@@ -18,6 +18,7 @@ from haystat.measures.outputs import IntArray
 from haystat.pool.base import AnyPool
 from haystat.pool.cells import Cells, first_items
 from haystat.pool.memory import Pool
+from haystat.response.threads import one_thread
 from haystat.reuse import SameItems
 
 MANY_OPEN = 0.1  # of the questions without an answer, from which an estimate says so
@@ -46,9 +47,11 @@ def assisted_from(
     labels = Labels(cell, label, block, pool.outputs(item), counts, ledger.declined)
     rng = stage_rng(ledger.seed, POSTERIOR)
     state = ledger.state
-    pools = Pools.draw(state.view, state.modes, blocks, labels, rng)
+    with one_thread():
+        pools = Pools.draw(state.view, state.modes, blocks, labels, rng)
+        risks = pools.risks(measure, rng)
     doubts = (*pools.doubts(), *waiting(ledger))
-    estimate = credible_estimate(measure, pools.risks(measure, rng), level, len(item), doubts)
+    estimate = credible_estimate(measure, risks, level, len(item), doubts)
     return replace(estimate, guarantee=guarantee_of(ledger, measure))
 
 

@@ -22,6 +22,7 @@ from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.response.posterior import mean_root
 from haystat.response.settings import ModelSettings
+from haystat.response.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,9 @@ class Assisted(ModelSettings, Design):
     def _fitted(self, state: AssistedState) -> AssistedState:
         n, events = state.view.events(state.labelled)
         model = state.view.model
-        mixture = model.fitted(n, events, state.modes, np.array(self.bend_sds[-1:]))
-        share = state.view.shares(mean_root(model, mixture, n, events), state.labelled)
+        with one_thread():
+            mixture = model.fitted(n, events, state.modes, np.array(self.bend_sds[-1:]))
+            share = state.view.shares(mean_root(model, mixture, n, events), state.labelled)
         return replace(state, share=share, modes=mixture.fits.mode)
 
     def _even(self, size: IntArray, reach: NDArray[np.bool_]) -> FloatArray:
