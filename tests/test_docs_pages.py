@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("stochastic", "regression", "features", "several", "intervals", "plan", "compare")
+PAGES = (
+    "method",
+    "stochastic",
+    "regression",
+    "features",
+    "several",
+    "intervals",
+    "plan",
+    "compare",
+)
 
 
 @pytest.mark.parametrize("page", PAGES)
