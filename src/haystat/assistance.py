@@ -30,9 +30,12 @@ def assisted_from(
 ) -> Estimate:
     """`measure` from all labels of a ledger, by draws from the posterior of the others.
 
-    A measure that sees more than the cells do, of a pool that is not in memory, is estimated from
-    the weighted labels alone.
+    A measure whose loss differs between the items of a cell (Brier), or that sees more than the
+    cells do, of a pool that is not in memory, is estimated from the weighted labels alone: how the
+    label goes with the loss inside a cell is not the model's to say.
     """
+    if measure.facts() is None and ledger.n_finished:
+        return weighted_alone(pool, ledger, measure, level)
     cut = blocks_of(pool, ledger, measure)
     if cut is None:
         return weighted_alone(pool, ledger, measure, level)
