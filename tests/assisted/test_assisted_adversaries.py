@@ -140,7 +140,7 @@ def estimates_of(kind, oracle, repeats=REPEATS, budget=BUDGET):
 def marked(kind):
     """Wrong predictions at any score: the fit of the curve holds one share of them, too small."""
     below = kind == "wrong_at_the_top"
-    reason = "about 83% at 300 labels: docs/method.md, what it does not know"
+    reason = "below its floor at 300 labels: docs/method.md, what it does not know"
     return pytest.param(kind, marks=pytest.mark.xfail(reason=reason) if below else ())
 
 
