@@ -198,7 +198,9 @@ def test_ctrl_c_while_it_starts_is_exit_130_and_silence(study, after):
     if not maps.exists():
         command.kill()
         pytest.skip("no /proc to see how far a process is")
+    deadline = time.monotonic() + 60
     while after not in maps.read_text() and command.poll() is None:
+        assert time.monotonic() < deadline, f"{after} is never loaded"
         time.sleep(0.002)
     command.send_signal(signal.SIGINT)
     _, error = command.communicate(timeout=60)
