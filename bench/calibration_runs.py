@@ -14,7 +14,7 @@ import haystat as hs
 from calibration_pools import Known
 from haystat import designs, measures
 from haystat.estimation.result import Estimate
-from haystat.evaluation import estimate_from
+from haystat.estimates import estimate_from
 from haystat.experiments.limit import best_variance
 from haystat.experiments.repeat import ROUNDING, Experiment, advance, oracle, seeds
 from haystat.experiments.simulate import plan

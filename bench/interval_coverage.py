@@ -21,7 +21,8 @@ import numpy as np
 
 import haystat as hs
 from haystat.estimation.result import Estimate
-from haystat.evaluation import LEDGERS, estimate_from
+from haystat.estimates import estimate_from
+from haystat.state import LEDGERS
 from haystat.experiments.repeat import Experiment, advance, oracle, seeds
 from haystat.experiments.simulate import plan
 from haystat.measures import F1, Accuracy, Difference, Recall, Several, Within

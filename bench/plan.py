@@ -17,7 +17,7 @@ import pandas as pd
 import haystat as hs
 from calibration_generated import Classes, classifiers, scored
 from haystat import designs, measures
-from haystat.evaluation import estimate_from
+from haystat.estimates import estimate_from
 from haystat.experiments.files import read_pool
 from haystat.experiments.repeat import advance
 from haystat.ledger import Ledger, pose

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from haystat.arguments import checked_choice, checked_integer, is_unicode
-from haystat.errors import AnswerError, BadOption, ConflictingAnswer, UnknownName
-from haystat.log import Answers, Label
+from haystat.arguments import checked_choice, checked_integer, is_unicode, several_names
+from haystat.errors import AnswerError, BadOption, UnknownName
+from haystat.log import NO_ANSWER, Label
+from haystat.measures.outputs import Schema
 
 ADJUDICATOR = "adjudicator"
 LONGEST_NAME = 200  # letters
@@ -29,8 +30,10 @@ def _majority(votes: Votes, n_wanted: int) -> Label | None:
 
 def _median(votes: Votes, n_wanted: int) -> Label | None:
     """The middle answer, once all are in."""
-    numbers = [label for label in votes.values() if isinstance(label, int | float)]
-    return float(median(numbers)) if len(numbers) >= n_wanted else None
+    told = [vote for vote in votes.values() if isinstance(vote, float)]
+    if len(votes) < n_wanted:
+        return None
+    return float(median(told)) if told else NO_ANSWER
 
 
 def _adjudicated(votes: Votes, n_wanted: int) -> Label | None:
@@ -100,10 +103,29 @@ class Rules:
                 "name at least as many"
             )
 
+    @property
+    def single(self) -> bool:
+        """Whether one answer settles a question."""
+        return self.answers_per_item == 1 and self.disagreement != ADJUDICATOR
+
+    @property
+    def nameless(self) -> bool:
+        """Whether answers may come without a name."""
+        return self.answers_per_item == 1 and self.annotators is None
+
+    def needs(self, votes: Mapping[str | None, Any], annotator: str | None) -> bool:
+        """Whether an answer of this annotator would help to settle an open question."""
+        if annotator is not None and annotator in votes:
+            return False
+        if self.disagreement == ADJUDICATOR:
+            in_dispute = len(votes) >= self.answers_per_item
+            return in_dispute == (annotator == ADJUDICATOR)
+        return True
+
     def check_name(self, annotator: str | None) -> None:
         """Raise unless this annotator may answer."""
         if checked_name(annotator) is None:
-            if self.answers_per_item > 1 or self.annotators is not None:
+            if not self.nameless:
                 raise AnswerError("say who answers, with annotator=…; nothing was recorded")
             return
         known = self.annotators
@@ -116,59 +138,20 @@ class Rules:
             )
 
 
-class Panel:
-    """The answers of all annotators so far, by question: a fold of the log's answers."""
-
-    def __init__(self, rules: Rules, show: Callable[[Label], Any]) -> None:
-        self.rules = rules
-        self._show = show  # a label as people gave it
-        self.votes: dict[int, dict[str | None, Label]] = {}
-        self._settled: set[int] = set()
-
-    def has_voted(self, question: int, annotator: str | None) -> bool:
-        """Whether this annotator has answered the question."""
-        return annotator in self.votes.get(question, {})
-
-    def needs(self, question: int, annotator: str) -> bool:
-        """Whether an answer of this annotator would help to settle the question."""
-        votes = self.votes.get(question, {})
-        if annotator in votes or question in self._settled:
-            return False
-        if self.rules.disagreement == ADJUDICATOR:
-            in_dispute = len(votes) >= self.rules.answers_per_item
-            return in_dispute == (annotator == ADJUDICATOR)
-        return True
-
-    def check(self, question: int, label: Label, annotator: str | None, name: Any) -> None:
-        """Raise if the question has another answer already, of this annotator or for good.
-
-        name is what the person called the question.
-        """
-        votes = self.votes.get(question, {})
-        before = {annotator: votes[annotator]} if annotator in votes else {}
-        if self.rules.answers_per_item == 1 and self.rules.disagreement != ADJUDICATOR:
-            before = dict(votes)
-        for who, known in before.items():
-            if known != label:
-                by = "" if who is None else f" by {who}"
-                raise ConflictingAnswer(
-                    f"item {name!r} was answered {self._show(known)!r}{by} and is now "
-                    f"{self._show(label)!r}; nothing was recorded"
-                )
-
-    def take(self, answers: Answers) -> dict[int, Label]:
-        """Add answers; returns the labels that they settle."""
-        settled = {}
-        for question, label in answers.labels.items():
-            votes = self.votes.setdefault(question, {})
-            votes[answers.annotator] = label
-            if question in self._settled:
-                continue
-            decided = DISAGREEMENT[self.rules.disagreement](votes, self.rules.answers_per_item)
-            if decided is not None:
-                settled[question] = decided
-        self._settled.update(settled)
-        return settled
+def checked_rules(
+    annotators: Any, answers_per_item: int, disagreement: str, oracle: str, schema: Schema
+) -> Rules:
+    """The rules that somebody gives, provided that they suit oracle and labels."""
+    names = None if annotators is None else several_names("annotators", annotators)
+    rules = Rules(names, answers_per_item, disagreement)
+    if oracle == "stochastic" and not rules.single:
+        raise BadOption(
+            "with oracle='stochastic' every answer counts, so a question takes one; leave "
+            "answers_per_item at 1, or use oracle='deterministic'"
+        )
+    if disagreement == "median" and not schema.numeric:
+        raise BadOption("disagreement='median' is for labels that are numbers; use 'majority'")
+    return rules
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from haystat.measures.outputs import IntArray
 from haystat.pool.base import AnyPool
 from haystat.pool.cells import Cells, first_items
 from haystat.pool.memory import Pool
+from haystat.pool.same_items import SameItems
 from haystat.response.threads import one_thread
-from haystat.reuse import SameItems
 
 MANY_OPEN = 0.1  # of the questions without an answer, from which an estimate says so
 POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate

@@ -15,12 +15,12 @@ HaystatError (ValueError)
 │   └── ConflictingAnswer  the item has another answer already
 ├── BudgetError            more labels wanted than there are items
 ├── NoSupport              the draws cannot speak about this measure
-├── LogError               a saved log is damaged or belongs to another pool
 ├── EngineError            the database that holds the pool failed
 ├── RemoteError            a server cannot be reached or failed; another try may go well
 └── FileError              a file cannot be read, or is not what it claims to be
-    ├── StudyError         a study file is no study, damaged or too new
-    │   └── StudyExists    there is a file of that name already
+    ├── StudyError         a study or log is none, damaged or too new
+    │   ├── StudyExists    there is a file of that name already
+    │   └── LogError       what was recorded makes no sense, or belongs to another pool
     └── StorageError       it cannot be written now: locked, read-only, failing; try again later
         └── StorageFull    the disk is full
 """
@@ -92,10 +92,6 @@ class NoSupport(HaystatError):
     """The draws cannot speak about this measure."""
 
 
-class LogError(HaystatError):
-    """A saved log is damaged or belongs to another pool."""
-
-
 class EngineError(HaystatError):
     """The database that holds the pool failed; nothing was written."""
 
@@ -109,7 +105,11 @@ class FileError(HaystatError):
 
 
 class StudyError(FileError):
-    """A study file is no study, damaged or too new."""
+    """A study or log is none, damaged or too new."""
+
+
+class LogError(StudyError):
+    """What was recorded makes no sense, or belongs to another pool."""
 
 
 class StudyExists(StudyError):

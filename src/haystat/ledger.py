@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
-from haystat.designs.replacement import ReplacementDesign
 from haystat.errors import LogError
 from haystat.estimation.rows import Rows
-from haystat.log import NO_ANSWER, Answers, Event, Label, Stage
+from haystat.log import NO_ANSWER, Label, Labels, Stage
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.pool.base import AnyPool, Order
@@ -42,7 +41,11 @@ class Ledger:
     An item that nobody can label stays without one: it is drawn like any other, at no cost, and
     its draws drop out of the estimate. So the estimate speaks about the items that have labels.
     A corrected label counts everywhere, except that draws made before keep their weights.
+
+    A question is named by a number: here the position of its item.
     """
+
+    soft = False  # whether an answer may be a distribution over the classes
 
     def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
         self.problem = problem
@@ -52,7 +55,8 @@ class Ledger:
         self.stages: list[Stage] = []
         self.n_finished = 0
         self.label_of: dict[int, Label] = {}
-        self.stage_of: dict[int, int] = {}
+        self.n_told = 0  # questions that have a label, finished or not, those nobody can tell aside
+        self._stage_of: dict[int, int] = {}
         self._candidates = candidates
         self._asked = np.zeros(len(problem.cells), dtype=np.int64)
         self._unanswered: list[int] = []
@@ -70,10 +74,27 @@ class Ledger:
 
     @property
     def pending(self) -> list[int]:
-        """Items asked about that have no answer yet, in the order asked."""
-        open_stages = self.stages[self.n_finished :]
-        items = [item for stage in open_stages for item in stage.item[: stage.n_new].tolist()]
-        return [item for item in items if item not in self.label_of]
+        """Questions that have no label yet, in the order asked."""
+        open_stages = range(self.n_finished, len(self.stages))
+        asked = [question for stage in open_stages for question in self.questions_of(stage)]
+        return [question for question in asked if question not in self.label_of]
+
+    def questions_of(self, stage: int) -> list[int]:
+        """The questions that a stage asks."""
+        drawn = self.stages[stage]
+        return [int(item) for item in drawn.item[: drawn.n_new]]
+
+    def questions_about(self, item: int) -> list[int]:
+        """The questions about an item: one at most."""
+        return [item] if item in self._stage_of else []
+
+    def stage_of(self, question: int) -> int:
+        """The stage that asks a question."""
+        return self._stage_of[question]
+
+    def item_of(self, question: int) -> int:
+        """The item that a question is about."""
+        return question
 
     def draw(self, n: int) -> Stage:
         """The next stage, for n new labels; the same again until it is applied."""
@@ -90,12 +111,36 @@ class Ledger:
         choice = self.design.choose(self.problem, self.state, sheet, n, rng)
         return self._stage(choice, waiting)
 
-    def apply(self, event: Event) -> None:
-        """Take one event of the log into account."""
-        if isinstance(event, Stage):
-            self._add_stage(event)
-        else:
-            self._add_answers(event)
+    def add_stage(self, stage: Stage) -> None:
+        """Take a stage into account: its items are asked about."""
+        new = stage.item[: stage.n_new]
+        np.add.at(self._asked, self.problem.cells.of_item[new], 1)
+        self._stage_of.update(dict.fromkeys(new.tolist(), len(self.stages)))
+        self.stages.append(stage)
+        self._unanswered.append(len(new))
+        self._finish_stages()
+
+    def add_labels(self, labels: Labels) -> None:
+        """Take labels into account, by question: NO_ANSWER where nobody can tell.
+
+        A question that has a label is corrected; None opens it again.
+        """
+        for question, label in labels.items():
+            stage, known = self.stage_of(question), self.label_of.pop(question, None)
+            self._unanswered[stage] += (label is None) - (known is None)
+            self.n_told += is_told(label) - is_told(known)
+            if label is not None:
+                self.label_of[question] = label
+            changed = (type(known), known) != (type(label), label)  # -1.0 is a number, -1 is none
+            if known is not None and changed and stage < self.n_finished:
+                self._roll_back(stage)
+        self._finish_stages()
+
+    def take(self, cell: int, rank: int) -> int:
+        """The item of a cell that is asked about after `rank` others of it."""
+        return self._candidates.take(cell, rank)
+
+    def _finish_stages(self) -> None:
         while self.n_finished < len(self.stages) and not self._unanswered[self.n_finished]:
             self._finish(self.stages[self.n_finished])
 
@@ -112,7 +157,12 @@ class Ledger:
             count, weight = count[answered], weight[answered]
         cell = self.problem.cells.of_item[item]
         stratum, last_weight = self.problem.cells.stratum[cell], self._last_weight(item, label)
-        return Rows(item, number, label, count, weight, stratum, last_weight)
+        n_answers = len(item) if self.soft else None
+        return Rows(item, number, label, count, weight, stratum, last_weight, n_answers)
+
+    def measure_of(self, measure: Measure) -> Measure:
+        """The measure that reads the labels of `rows`."""
+        return measure
 
     def draws(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Item, count and weight of every row of the finished stages.
@@ -175,7 +225,12 @@ class Ledger:
     @property
     def any_label(self) -> bool:
         """Whether some item has a label, its stage finished or not."""
-        return any(label != NO_ANSWER for label in self.label_of.values())
+        return self.n_told > 0
+
+    @property
+    def asked(self) -> IntArray:
+        """Items of each cell that were asked about, (K,)."""
+        return self._asked.copy()
 
     @property
     def n_asked(self) -> int:
@@ -189,6 +244,24 @@ class Ledger:
         cell = self.problem.cells.of_item[np.array(item, dtype=np.int64)]
         return np.bincount(cell, minlength=len(self.problem.cells))
 
+    def label_counts(self) -> FloatArray:
+        """Labels by cell and class, (K, C), also those of stages that are not finished.
+
+        A soft answer counts in part for each class, numbers are all of one kind.
+        """
+        told = [(self.item_of(q), label) for q, label in self.label_of.items() if is_told(label)]
+        counts = np.zeros((len(self.problem.cells), self.problem.n_classes))
+        if told:
+            cell = self.problem.cells.of_item[np.array([item for item, _ in told])]
+            np.add.at(counts, cell, self.class_shares([label for _, label in told]))
+        return counts
+
+    def class_shares(self, labels: Sequence[Label]) -> FloatArray:
+        """What answers say about every class, (n, C)."""
+        if self.problem.numeric:
+            return np.ones((len(labels), 1))
+        return np.asarray(np.eye(self.problem.n_classes)[np.array(labels)])
+
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, also of stages that are not finished, and their labels."""
         told = sorted((i, label) for i, label in self.label_of.items() if label != NO_ANSWER)
@@ -199,7 +272,7 @@ class Ledger:
         ranks = self._asked.copy()
         new = np.zeros(len(choice.new_cell), dtype=np.int64)
         for position, cell in enumerate(choice.new_cell.tolist()):
-            new[position] = self._candidates.take(cell, int(ranks[cell]))
+            new[position] = self.take(cell, int(ranks[cell]))
             ranks[cell] += 1
         again, repeated = choice.pending_count > 0, choice.known_count > 0
         return Stage(
@@ -217,22 +290,6 @@ class Ledger:
     def _unfinished_items(self) -> IntArray:
         items = [stage.item[: stage.n_new] for stage in self.stages[self.n_finished :]]
         return np.concatenate(items) if items else EMPTY
-
-    def _add_stage(self, stage: Stage) -> None:
-        new = stage.item[: stage.n_new]
-        np.add.at(self._asked, self.problem.cells.of_item[new], 1)
-        self.stage_of.update(dict.fromkeys(new.tolist(), len(self.stages)))
-        self.stages.append(stage)
-        self._unanswered.append(len(new))
-
-    def _add_answers(self, answers: Answers) -> None:
-        for item, label in answers.labels.items():
-            stage, known = self.stage_of[item], self.label_of.get(item)
-            self.label_of[item] = label
-            if known is None:
-                self._unanswered[stage] -= 1
-            elif known != label and stage < self.n_finished:
-                self._roll_back(stage)
 
     def _finish(self, stage: Stage) -> None:
         self._remember()
@@ -277,9 +334,9 @@ class Ledger:
 
     def _last_weight(self, item: IntArray, label: IntArray) -> FloatArray:
         """p(x) / q(x) of labelled items under the proposal of the next stage."""
-        if not isinstance(self.design, ReplacementDesign):
-            return np.ones(len(item))
         proposal = self.design.propose(self.problem, self.state)
+        if proposal is None:
+            return np.ones(len(item))
         if proposal.atoms is None:
             label = np.zeros_like(item) if self.problem.numeric else label
             probability = proposal.labelled[self.problem.cells.of_item[item], label]
@@ -297,6 +354,11 @@ def label_array(labels: Sequence[Label], problem: Problem) -> IntArray:
         numbers = [label if isinstance(label, float) else np.nan for label in labels]
         return np.array(numbers, dtype=np.float64)
     return np.array(labels, dtype=np.int64)
+
+
+def is_told(label: Label | None) -> bool:
+    """Whether this is a label: -1.0 is a number, and -1 is none."""
+    return label is not None and (type(label) is not int or label != NO_ANSWER)
 
 
 def has_answer(label: IntArray) -> BoolArray:

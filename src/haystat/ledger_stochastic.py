@@ -1,4 +1,4 @@
-"""StochasticLedger: the fold of a log whose oracle may answer the same question differently.
+"""StochasticLedger: the fold of draws whose oracle may answer the same question differently.
 
 Every draw is a question of its own, numbered in the order drawn. A stage of n questions is n
 i.i.d. draws from the proposal.
@@ -7,58 +7,41 @@ i.i.d. draws from the proposal.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
-from haystat.designs.base import Batch, Design, Problem
-from haystat.designs.replacement import ReplacementDesign, draw_cells
+from haystat.designs.base import Batch, Design, Problem, Proposal
+from haystat.designs.replacement import draw_cells
 from haystat.errors import BadOption
-from haystat.estimation.rows import Rows
-from haystat.ledger import EMPTY, label_array, stage_rng
-from haystat.log import Answers, Event, Label, Stage
+from haystat.ledger import Ledger, has_answer, label_array, stage_rng
+from haystat.log import Label, Stage
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.measures.soft import SoftLabels
 from haystat.pool.base import Order
 
 
-class StochasticLedger:
-    """Draws, answers and the design's state after some events.
+class StochasticLedger(Ledger):
+    """Draws, answers and the design's state, where every draw is asked and no label is for good."""
 
-    As in Ledger, a stage is finished when it and all stages before it have their answers, and
-    only finished stages reach the design and the estimate.
-    """
+    soft = True
 
     def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
-        self.problem = problem
-        self.design = check_asks_again(design)
-        self.seed = seed
-        self.state: Any = design.start(problem, stage_rng(seed, 0))
-        self.stages: list[Stage] = []
-        self.n_finished = 0
-        self.label_of: dict[int, Label] = {}  # by the number of the draw
-        self._candidates = candidates
-        self._asked = np.zeros(len(problem.cells), dtype=np.int64)  # different items of each cell
+        super().__init__(problem, check_asks_again(design), candidates, seed)
         self._first_draw: list[int] = []  # of each stage
-        self._unanswered: list[int] = []
         self._item: list[int] = []  # of each draw
         self._draws_of: dict[int, list[int]] = {}  # by item
         # Rows of the table of answers: the classes, then every soft answer.
-        self._shares: list[FloatArray] = list(np.eye(problem.n_classes))
-        self._labels: list[IntArray] = []
+        self._shares: dict[tuple[float, ...], int] = {
+            tuple(row): number for number, row in enumerate(np.eye(problem.n_classes).tolist())
+        }
 
     @property
     def n_labels(self) -> int:
         """Answers that reached the estimate."""
-        return sum(len(stage.item) for stage in self.stages[: self.n_finished])
-
-    @property
-    def pending(self) -> list[int]:
-        """Draws without an answer, in the order drawn."""
-        open_stages = range(self.n_finished, len(self.stages))
-        asked = [draw for stage in open_stages for draw in self.questions_of(stage)]
-        return [draw for draw in asked if draw not in self.label_of]
+        return sum(int(has_answer(label).sum()) for label in self._labels)
 
     def questions_of(self, stage: int) -> list[int]:
         """Numbers of the draws of a stage."""
@@ -69,19 +52,18 @@ class StochasticLedger:
         """Numbers of the draws of an item."""
         return self._draws_of.get(item, [])
 
-    def stage_of(self, draw: int) -> int:
+    def stage_of(self, question: int) -> int:
         """The stage of a draw."""
-        return bisect_right(self._first_draw, draw) - 1
+        return bisect_right(self._first_draw, question) - 1
 
-    def item_of(self, draw: int) -> int:
+    def item_of(self, question: int) -> int:
         """The item that was drawn."""
-        return self._item[draw]
+        return self._item[question]
 
     def draw(self, n: int) -> Stage:
         """The next stage of n draws; the same again until it is applied."""
         rng = stage_rng(self.seed, len(self.stages) + 1)
-        proposal = self.design.propose(self.problem, self.state)
-        cells, weight = draw_cells(proposal, self.problem.cells.size, n, rng)
+        cells, weight = draw_cells(self._proposal(), self.problem.cells.size, n, rng)
         # Items never asked about are exchangeable. So a draw from a cell of s items, j of them
         # asked about before, is each of these with chance 1 / s, and else the next by u.
         place = rng.random(len(cells)) * self.problem.cells.size[cells]
@@ -90,101 +72,83 @@ class StochasticLedger:
         for row, (cell, spot) in enumerate(zip(cells.tolist(), place.tolist(), strict=True)):
             rank = min(int(spot), int(asked[cell]))
             asked[cell] = max(asked[cell], rank + 1)
-            item[row] = self._candidates.take(cell, rank)
+            item[row] = self.take(cell, rank)
         return Stage(item, np.ones(len(item), dtype=np.int64), weight, len(item))
 
-    def apply(self, event: Event) -> None:
-        """Take one event of the log into account."""
-        if isinstance(event, Stage):
-            self._add_stage(event)
-        else:
-            self._add_answers(event)
-        while self.n_finished < len(self.stages) and not self._unanswered[self.n_finished]:
-            self._finish(self.n_finished)
-
-    def rows(self) -> Rows:
-        """The finished stages as arrays; labels are rows of the table of answers."""
-        stages = self.stages[: self.n_finished]
-        item = np.concatenate([stage.item for stage in stages]) if stages else EMPTY
-        number = np.repeat(np.arange(len(stages)), [len(stage.item) for stage in stages])
-        cell = self.problem.cells.of_item[item]
-        proposal = self.design.propose(self.problem, self.state)
-        with np.errstate(divide="ignore"):
-            last_weight = 1.0 / (self.problem.size * proposal.unlabelled[cell])
-        return Rows(
-            item,
-            number,
-            np.concatenate(self._labels) if stages else EMPTY,
-            np.ones(len(item), dtype=np.int64),
-            np.concatenate([stage.weight for stage in stages]) if stages else np.zeros(0),
-            self.problem.cells.stratum[cell],
-            last_weight,
-            n_answers=len(item),
-        )
-
-    def measure_of(self, measure: Measure) -> Measure:
-        """The measure that reads the labels of `rows`."""
-        if len(self._shares) == self.problem.n_classes:
-            return measure
-        return SoftLabels(measure, np.stack(self._shares))
-
-    def settled(self, needed: BoolArray) -> bool:
-        """Never: the next answer may differ."""
-        return False
-
-    def known(self) -> tuple[IntArray, IntArray]:
-        """No item has a label once and for all."""
-        return EMPTY, EMPTY
-
-    def _add_stage(self, stage: Stage) -> None:
+    def add_stage(self, stage: Stage) -> None:
+        """Take a stage into account: every draw of it is asked."""
         start = len(self._item)
         for draw, item in enumerate(stage.item.tolist(), start=start):
             draws = self._draws_of.setdefault(item, [])
             if not draws:
-                self._asked[self.problem.cells.of_item[item]] += 1
+                self._asked[self.problem.cells.of_item[np.array([item])]] += 1
             draws.append(draw)
             self._item.append(item)
         self._first_draw.append(start)
         self._unanswered.append(len(stage.item))
         self.stages.append(stage)
 
-    def _add_answers(self, answers: Answers) -> None:
-        for draw, label in answers.labels.items():
-            if draw not in self.label_of:
-                self.label_of[draw] = label
-                self._unanswered[self.stage_of(draw)] -= 1
+    def measure_of(self, measure: Measure) -> Measure:
+        """The measure that reads the labels of `rows`."""
+        if len(self._shares) == self.problem.n_classes:
+            return measure
+        return SoftLabels(measure, self._table())
 
-    def _finish(self, number: int) -> None:
-        stage = self.stages[number]
-        given = [self.label_of[draw] for draw in self.questions_of(number)]
+    def settled(self, needed: BoolArray) -> bool:
+        """Never: the next answer may differ."""
+        return False
+
+    def _finish(self, stage: Stage) -> None:
+        self._remember()
+        given = [self.label_of[draw] for draw in self.questions_of(self.n_finished)]
         labels = given if self.problem.numeric else [self._row_of(label) for label in given]
         label = label_array(labels, self.problem)
         self._labels.append(label)
         self.state = self.design.observe(self.problem, self.state, self._batch(stage, label))
         self.n_finished += 1
 
+    def class_shares(self, labels: Sequence[Label]) -> FloatArray:
+        """What answers say about every class, (n, C)."""
+        if self.problem.numeric:
+            return super().class_shares(labels)
+        return self._table()[[self._row_of(label) for label in labels]]
+
+    def _table(self) -> FloatArray:
+        """What every kind of answer says about each class."""
+        return np.array(list(self._shares))
+
     def _row_of(self, label: Label) -> int:
         """Row of the table of answers; a soft answer gets a new one."""
         if isinstance(label, tuple):
-            self._shares.append(np.array(label))
-            return len(self._shares) - 1
+            return self._shares.setdefault(label, len(self._shares))
         return int(label)
 
     def _batch(self, stage: Stage, index: IntArray) -> Batch:
         """The stage as a design sees it: a soft answer is a part of a draw for each class."""
-        cell = self.problem.cells.of_item[stage.item].astype(np.int64)
+        told = has_answer(index)
+        item, weight, index = stage.item[told], stage.weight[told], index[told]
+        cell = self.problem.cells.of_item[item].astype(np.int64)
         new = np.ones(len(cell), dtype=bool)
         if self.problem.numeric:
-            return Batch(cell, index, stage.count, stage.weight, new, stage.item)
-        share = np.stack(self._shares)[index]
+            return Batch(cell, index, stage.count[told], weight, new, item)
+        share = self._table()[index]
         row, label = np.nonzero(share)
         part = share[row, label]
-        return Batch(cell[row], label, part, stage.weight[row], new[row], stage.item[row])
+        return Batch(cell[row], label, part, weight[row], new[row], item[row])
+
+    def _last_weight(self, item: IntArray, label: IntArray) -> FloatArray:
+        """p(x) / q(x) under the proposal of the next stage, which minds no label."""
+        cell = self.problem.cells.of_item[item]
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / (self.problem.size * self._proposal().unlabelled[cell]))
+
+    def _proposal(self) -> Proposal:
+        return cast(Proposal, self.design.propose(self.problem, self.state))
 
 
-def check_asks_again(design: Design) -> ReplacementDesign:
+def check_asks_again(design: Design) -> Design:
     """The design, if it can ask about an item more than once; else an error."""
-    if not isinstance(design, ReplacementDesign):
+    if not design.asks_again:
         raise BadOption(
             f"design {design} asks about an item once, and a stochastic oracle has to be asked "
             "at every draw; use 'passive', 'importance' or 'adaptive'"

@@ -1,12 +1,13 @@
 """Questions: how people name what they were asked, and what they may answer.
 
-Inside, a question is a number: the item's position if an item has one label, the number of the
-draw if every draw is asked (stochastic oracle). Outside it is a Query, its key, or the item.
+Inside, a question is a number that its ledger gives it. Outside it is a Query, its key, or the
+item, provided that it was asked about once.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,9 @@ import numpy as np
 from haystat.arguments import brief
 from haystat.errors import AnswerError, UnknownItem, UnknownLabel
 from haystat.ledger import Ledger
-from haystat.ledger_stochastic import StochasticLedger
-from haystat.log import Label
-from haystat.pool.base import NamedPool
+from haystat.log import NO_ANSWER, Label, Stage
+from haystat.measures.outputs import IntArray
+from haystat.pool.base import AnyPool
 from haystat.pool.checks import LARGEST
 
 LONGEST_KEY = 100  # characters; ours are shorter
@@ -36,75 +37,85 @@ class Query:
 class Questions:
     """The questions of a ledger by their names, and the answers they take."""
 
-    def __init__(self, pool: NamedPool, ledger: Ledger | StochasticLedger) -> None:
+    def __init__(self, pool: AnyPool, ledger: Ledger) -> None:
         self._pool = pool
         self._ledger = ledger
-        self._label_index = {label: index for index, label in enumerate(pool.classes)}
-        self._asked_ids: dict[Any, int] = {}
-        self._n_stages = 0  # whose items are among the asked ids
+        self.index_of: dict[Any, int] = {}  # of items that were asked about
+        self.label_index = {label: index for index, label in enumerate(pool.classes)}
+
+    def asked(self, ids: Sequence[Any], item: IntArray) -> None:
+        """Remember which items were asked about."""
+        self.index_of.update(zip(ids, item.tolist(), strict=False))
 
     def query(self, question: int) -> Query:
         """The question as people see it."""
-        item = self.item_of(question)
+        item = self._ledger.item_of(question)
         return Query(self._pool.id_of(item), self._key(question, item))
 
-    def of_stage(self, number: int) -> list[int]:
-        """The questions that a stage asks."""
-        if isinstance(self._ledger, StochasticLedger):
-            return self._ledger.questions_of(number)
-        stage = self._ledger.stages[number]
-        return [int(item) for item in stage.item[: stage.n_new]]
-
-    def item_of(self, question: int) -> int:
-        """Position of the item that is asked about."""
-        if isinstance(self._ledger, StochasticLedger):
-            return self._ledger.item_of(question)
-        return question
+    def to_come(self, stage: Stage) -> list[Query]:
+        """The questions that the next stage will ask."""
+        number, seen = len(self._ledger.stages), Counter[int]()
+        queries = []
+        for item in stage.item[: stage.n_new].tolist():
+            seen[item] += 1
+            repeat = "" if seen[item] == 1 else f".{seen[item]}"
+            queries.append(Query(self._pool.id_of(item), f"{number}.{item}{repeat}"))
+        return queries
 
     def find(self, name: Any) -> int:
         """The question with this name: a Query, a key, or an item that was asked about once."""
-        if isinstance(name, Query):
-            question = self._by_key(name.key) if isinstance(name.key, str) else None
-            if question is None or self.query(question) != name:
+        key = getattr(name, "key", name)
+        question = self._by_key(key) if isinstance(key, str) else None
+        if key is not name:
+            if question is None or self.query(question).item != name.item:
                 raise UnknownItem(f"{name} was never asked; nothing was recorded")
             return question
-        by_key = self._by_key(name) if isinstance(name, str) else None
-        if by_key is None:
-            return self._about(self._position(name), name)
-        try:
-            item = self._position(name)
-        except UnknownItem:
-            return by_key
-        if self.item_of(by_key) == item:
-            return by_key
+        item = self._position(name)
+        if question is None or item is None:
+            return self._about(item, name) if question is None else question
+        if self._ledger.item_of(question) == item:
+            return question
         raise AnswerError(
             f"{name!r} is both an item and the key of a question about another one; answer with "
             "the Query objects that ask() returned: nothing was recorded"
         )
 
-    def read(self, name: Any, answer: Any) -> Label:
-        """An answer as the log keeps it, or an error."""
+    def at(self, key: str) -> int:
+        """The question with this key."""
+        question = self._by_key(key)
+        if question is None:
+            raise KeyError(key)
+        return question
+
+    def read(self, name: Any, answer: Any) -> Any:
+        """An answer as the journal keeps it, or an error: a class, a number, or probabilities."""
         value = answer.item() if isinstance(answer, np.generic) else answer
         if not self._pool.classes:
             return _number(name, value)
         try:
-            return self._label_index[value]
+            return self._pool.classes[self.label_index[value]]
         except (KeyError, TypeError):
             pass
-        stochastic = isinstance(self._ledger, StochasticLedger)
-        share = self._shares(name, value) if stochastic else None
+        share = self._shares(name, value) if self._ledger.soft else None
         if share is not None:
             return share
-        soft = ", nor probabilities of them" if stochastic else ""
+        soft = ", nor probabilities of them" if self._ledger.soft else ""
         raise UnknownLabel(
-            f"label {brief(answer)} of item {brief(name)} is not one of "
+            f"label {brief(answer)} of item {brief(getattr(name, 'item', name))} is not one of "
             f"{list(self._pool.classes)}{soft}; add it to `classes` when you create the "
             "pool; nothing was recorded"
         )
 
-    def show(self, label: Label) -> Any:
-        """An answer of the log as people gave it."""
-        return self._pool.classes[label] if isinstance(label, int) else label
+    def label_of(self, value: Any) -> Label:
+        """An answer of the journal as the ledger keeps it."""
+        is_class = self._pool.classes and not isinstance(value, tuple)
+        return self.label_index[value] if is_class else value
+
+    def shown(self, label: Label) -> Any:
+        """A label of the ledger as people gave it; None where nobody can tell."""
+        if not isinstance(label, int):
+            return label
+        return None if label == NO_ANSWER else self._pool.classes[label]
 
     def _shares(self, name: Any, value: Any) -> tuple[float, ...] | None:
         """A soft answer as probabilities of all classes; None if it is none at all."""
@@ -129,12 +140,10 @@ class Questions:
         return tuple((share / share.sum()).tolist())
 
     def _key(self, question: int, item: int) -> str:
-        if not isinstance(self._ledger, StochasticLedger):
-            return f"{self._ledger.stage_of[item]}.{item}"
         stage = self._ledger.stage_of(question)
         start = self._ledger.questions_of(stage)[0]
-        draws = self._ledger.questions_about(item)
-        repeat = bisect_right(draws, question) - bisect_right(draws, start - 1)
+        asked = self._ledger.questions_about(item)
+        repeat = bisect_right(asked, question) - bisect_left(asked, start) if len(asked) > 1 else 1
         return f"{stage}.{item}" if repeat == 1 else f"{stage}.{item}.{repeat}"
 
     def _by_key(self, key: str) -> int | None:
@@ -146,27 +155,21 @@ class Questions:
         ):
             return None
         stage, item, repeat = (*map(int, parts), 1)[:3]
-        asked = self._asked_about(item)
-        if isinstance(self._ledger, StochasticLedger) and stage < len(self._ledger.stages):
+        asked = self._ledger.questions_about(item)
+        if len(asked) > 1 and stage < len(self._ledger.stages):
             asked = asked[bisect_left(asked, self._ledger.questions_of(stage)[0]) :]
         question = asked[repeat - 1] if 0 < repeat <= len(asked) else None
         # What is not written as we write it is no key of ours.
         return question if question is not None and self._key(question, item) == key else None
 
-    def _position(self, name: Any) -> int:
-        """Position of the item with this id: of one that was asked about, as the ledger has it."""
-        stages = self._ledger.stages
-        for stage in stages[self._n_stages :]:
-            new = stage.item[: stage.n_new].tolist()
-            self._asked_ids.update((self._pool.id_of(item), item) for item in new)
-        self._n_stages = len(stages)
+    def _position(self, name: Any) -> int | None:
+        """Position of the item with this id, if it was asked about."""
         value = name.item() if isinstance(name, np.generic) else name
-        known = self._asked_ids.get(value) if type(value) in (int, str) else None
-        return self._pool.index_of(name) if known is None else known
+        return self.index_of.get(value) if type(value) in (int, str) else None
 
-    def _about(self, item: int, name: Any) -> int:
-        asked = self._asked_about(item)
-        if not asked:
+    def _about(self, item: int | None, name: Any) -> int:
+        asked = [] if item is None else self._ledger.questions_about(item)
+        if item is None or not asked:
             raise UnknownItem(
                 f"item {brief(name)} was never asked about; its label cannot be weighted. "
                 "Answer only what ask() returned; nothing was recorded"
@@ -178,11 +181,6 @@ class Questions:
                 f"answered, by its key, one of {keys}: nothing was recorded"
             )
         return asked[0]
-
-    def _asked_about(self, item: int) -> list[int]:
-        if isinstance(self._ledger, StochasticLedger):
-            return self._ledger.questions_about(item)
-        return [item] if item in self._ledger.stage_of else []
 
 
 def checked_answers(answers: Any) -> None:

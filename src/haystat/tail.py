@@ -8,17 +8,33 @@ from typing import Any
 import numpy as np
 
 from haystat.designs.base import Problem
+from haystat.errors import BadOption
 from haystat.estimation.hiding import most_positives
-from haystat.ledger import Ledger
-from haystat.log import NO_ANSWER
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.state import State
 
 N_REGIONS = 12
 
 
-def tail_report(
+def tail_report(state: State, level: float) -> list[dict[str, Any]]:
+    """The regions of the pool of an evaluation.
+
+    Their ends are those of the items that are at hand, which need not be all of the pool.
+    """
+    problem, pool = state.ledger.problem, state.pool
+    if state.ledger.soft or problem.numeric:
+        raise BadOption("the tail report is for items that have one label each, a class")
+    ends = np.repeat(problem.cells.example.scores[:, :1], 2, axis=1)
+    for outputs in pool.specimens(problem.cells):
+        cell = problem.cells.of_item[outputs.index]
+        np.minimum.at(ends[:, 0], cell, outputs.scores[:, 0])
+        np.maximum.at(ends[:, 1], cell, outputs.scores[:, 0])
+    return regions(problem, state.ledger.label_counts(), ends, pool.classes, level)
+
+
+def regions(
     problem: Problem,
-    labelled: IntArray,
+    labelled: FloatArray,
     ends: FloatArray,
     classes: Sequence[Any],
     level: float = 0.95,
@@ -51,24 +67,6 @@ def tail_report(
             entry |= {"positives": positive, "may_hide": most - positive}
         found.append(entry)
     return found
-
-
-def label_counts(ledger: Ledger) -> IntArray:
-    """Labels by cell and class, (K, C), also those of stages that are not finished."""
-    counts = np.zeros((len(ledger.problem.cells), ledger.problem.n_classes), dtype=np.int64)
-    told = [(i, label) for i, label in ledger.label_of.items() if label != NO_ANSWER]
-    if told:
-        index, label = np.array(told, dtype=np.int64).T
-        np.add.at(counts, (ledger.problem.cells.of_item[index], label), 1)
-    return counts
-
-
-def cell_ends(score: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
-    """Lowest and highest score of each cell, from items that are known, (K, 2)."""
-    low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
-    np.minimum.at(low, cell, score)
-    np.maximum.at(high, cell, score)
-    return np.stack([low, high], axis=1)
 
 
 def _regions(middle: FloatArray, size: IntArray, labelled: IntArray) -> IntArray:

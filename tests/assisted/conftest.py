@@ -10,7 +10,6 @@ import pytest
 import haystat as hs
 from haystat.designs.assisted import Assisted
 from haystat.ledger import Ledger, pose
-from haystat.log import Answers
 
 
 def make_pool(size: int = 400, seed: int = 0, centre: float = -1.5, **options: Any):
@@ -38,9 +37,9 @@ def run_ledger(pool, measure, label, budgets, seed, design=None, order=None):
     for n in budgets:
         stage = ledger.draw(n)
         if stage.n_new:
-            ledger.apply(stage)
+            ledger.add_stage(stage)
             new = stage.item[: stage.n_new].tolist()
-            ledger.apply(Answers({item: int(label[item]) for item in new}))
+            ledger.add_labels({item: int(label[item]) for item in new})
     return ledger
 
 

@@ -79,16 +79,18 @@ def test_its_draws_are_those_of_the_evaluation(oracle):
     n_drawn = [np.bincount(cell, minlength=len(guarantee.draws.size)) for cell in drawn]
     assert np.all((guarantee.draws.rates > 0) | (np.array(n_drawn) == guarantee.draws.size))
     # The rates of the first stage are those that the design drew with, up to a factor.
-    start = ev.design.start(ev._problem, stage_rng(ev.seed, 0))
+    start = ev.design.start(ev.state.ledger.problem, stage_rng(ev.seed, 0))
     size = guarantee.draws.size
-    used = stage_rates(ev.design.sizes(ev._problem, start), 0.0 * size, size, 20, ev.design.least)
+    used = stage_rates(
+        ev.design.sizes(ev.state.ledger.problem, start), 0.0 * size, size, 20, ev.design.least
+    )
     drawn = np.isfinite(used)
     ratio = guarantee.draws.rates[0, drawn] / used[drawn]
     np.testing.assert_allclose(ratio, ratio[0])
     assert np.ptp(used[drawn]) > used[drawn].min()
     totals = linear_fractional(guarantee.measure, 0, guarantee.example, 2)
     low, high = logical_bounds(guarantee.draws, *totals)
-    item, known = ev._ledger.known()
+    item, known = ev.state.ledger.known()
     predicted = pool.outputs(np.arange(400)).predictions[:, 0]
     worst, best = 1 - predicted, predicted.copy()
     worst[item], best[item] = known, known

@@ -44,8 +44,8 @@ def test_a_block_has_the_mean_loss_of_its_items(case, measure):
     other = hs.Pool(scores[order], ids=np.arange(len(pool))[order], strata=5)
     bound = hs.measures.resolve(measure).bind(other.schema)
     view = hs.reuse.same_items(pool, other)
-    blocks, block = blocks_of(view, ev._ledger, bound)
-    cell = ev._ledger.problem.cells.of_item
+    blocks, block = blocks_of(view, ev.state.ledger, bound)
+    cell = ev.state.ledger.problem.cells.of_item
     assert blocks.size.sum() == len(pool)
     np.testing.assert_array_equal(blocks.cell[block], cell)
     for c in (0, 1):
@@ -76,7 +76,7 @@ def test_a_study_falls_back_to_weighted_labels_where_cells_do_not_tell(tmp_path)
             study.tell({q.item: int(label[q.item]) for q in study.ask(40)})
         items = np.array([answer.item for answer in study.answers])
         with study.reading() as fold:
-            index = np.array([fold.find(item) for item in items.tolist()])
+            index = np.array([fold.questions.find(item) for item in items.tolist()])
             weight = 1 / fold.ledger.inclusion[fold.ledger.problem.cells.of_item[index]]
         loss = (pool.scores[items, 0] - label[items]) ** 2
         expected = np.sum(weight * loss) / len(pool)

@@ -161,11 +161,11 @@ def test_the_same_answer_twice_changes_nothing(case):
     ev = hs.Evaluation(pool, "f1", random_state=0)
     answers = {q.item: int(label[q.item]) for q in ev.ask(20)}
     ev.tell(answers)
-    before, n_events = ev.estimate(), len(ev.log.events)
+    before, n_events = ev.estimate(), len(ev.entries)
     ev.tell(answers)
     ev.tell(dict(list(answers.items())[:3]))
     assert same(before, ev.estimate())
-    assert len(ev.log.events) == n_events
+    assert len(ev.entries) == n_events
     assert ev.n_labels == 20
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.evaluation import estimate_from
+from haystat.estimates import estimate_from
 from haystat.experiments.repeat import advance, oracle, seeds
 from haystat.experiments.simulate import plan
 from haystat.ledger import Ledger

@@ -254,7 +254,7 @@ def test_what_no_draw_could_find_is_not_ruled_out(design):
     label = (np.arange(2001) % 10 == 0).astype(int)
     ev = hs.Evaluation(hs.Pool(scores, strata=2), "f1", design, random_state=0)
     estimate = ev.run(lambda items: label[items], budget=30)
-    assert 2000 not in ev._ledger.known()[0]
+    assert 2000 not in ev.state.ledger.known()[0]
     assert estimate.value == 0.0
     assert estimate.interval == (0.0, 1.0)
 

@@ -96,7 +96,7 @@ def test_the_same_file_again_changes_nothing(tool, tasks, people, truth, tmp_pat
 def test_tasks_are_blind(tool, tasks, people):
     text = tool[0].tasks(tasks)
     with people.reading() as fold:
-        scores = fold.pool.outputs(np.array(list(fold.index_of.values()))).scores.ravel()
+        scores = fold.pool.outputs(np.array(list(fold.questions.index_of.values()))).scores.ravel()
     assert "score" not in text
     assert "predict" not in text
     assert not [score for score in scores.tolist() if f"{score!r}" in text]

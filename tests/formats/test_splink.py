@@ -144,7 +144,7 @@ def test_our_weights_in_the_labels_give_the_estimate_again(study):
     with study.reading() as fold:
         predicted = {
             answer.item: fold.pool.outputs(np.array([index])).predictions[0, 0]
-            for index, answer in fold.answers.items()
+            for index, answer in fold.answers()
         }
     weight = np.array([row["haystat_weight"] for row in rows])
     actual = np.array([row["clerical_match_score"] for row in rows])

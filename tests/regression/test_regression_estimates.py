@@ -80,8 +80,8 @@ def test_a_labelled_item_is_drawn_in_proportion_to_its_influence():
     ev = hs.Evaluation(pool, "mse", "adaptive", random_state=0)
     label = {q.item: float(q.item) for q in ev.ask(4)}
     ev.tell(label)
-    proposal = ev.design.propose(ev._problem, ev._ledger.state)
-    item = ev._ledger.known()[0]
+    proposal = ev.design.propose(ev.state.ledger.problem, ev.state.ledger.state)
+    item = ev.state.ledger.known()[0]
     # Half of the proposal is the prior's, which is alike for all six items.
     learnt = proposal.atoms - DEFENSIVE / 6
     np.testing.assert_allclose(learnt / learnt.sum(), item**2 / np.sum(item**2), atol=1e-4)
@@ -120,10 +120,10 @@ def test_no_item_falls_below_half_its_prior_probability():
     scores = np.arange(400.0)
     pool = hs.Pool(scores, classes=None, strata=4)
     ev = hs.Evaluation(pool, "mse", "adaptive", random_state=0)
-    prior = ev.design.propose(ev._problem, ev._ledger.state).unlabelled
+    prior = ev.design.propose(ev.state.ledger.problem, ev.state.ledger.state).unlabelled
     for _ in range(4):  # errors in the upper half only
         ev.tell({q: q.item + 50.0 * (q.item >= 200) for q in ev.ask(30)})
-    proposal = ev.design.propose(ev._problem, ev._ledger.state)
+    proposal = ev.design.propose(ev.state.ledger.problem, ev.state.ledger.state)
     low, high = proposal.unlabelled[[0, -1]]
     assert high > 2 * low
     # The prior is alike for all 400 items, labelled or not, at any risk.
@@ -197,4 +197,4 @@ def test_people_who_measure_differently_are_settled_by_the_median(numbers):
     for name, value in (("ann", 3.0), ("bob", 10), ("cy", 4.5)):
         assert ev.pending == [query]
         ev.tell({query: value}, annotator=name)
-    assert ev._ledger.label_of[query.item] == 4.5
+    assert ev.state.ledger.label_of[query.item] == 4.5

@@ -28,7 +28,7 @@ def test_majority_settles_as_soon_as_nobody_can_overturn_it():
     assert ev.pending_for("ann") == []
     ev.tell({q: int(i < 9) for i, q in enumerate(queries)}, annotator="cy")
     assert ev.pending == []
-    label = {q.item: ev._ledger.label_of[q.item] for q in queries}
+    label = {q.item: ev.state.ledger.label_of[q.item] for q in queries}
     assert list(label.values()) == [1] * 9 + [0] * 3
 
 
@@ -41,7 +41,7 @@ def test_a_tie_waits_for_one_more():
     assert ev.pending == queries
     ev.tell({q: "b" for q in queries}, annotator="dan")
     assert ev.pending == []
-    assert set(ev._ledger.label_of.values()) == {1}
+    assert set(ev.state.ledger.label_of.values()) == {1}
 
 
 def test_the_adjudicator_decides_what_others_dispute():
@@ -54,7 +54,7 @@ def test_the_adjudicator_decides_what_others_dispute():
     assert ev.pending_for("bob") == []
     ev.tell({q: 0 for q in disputed}, annotator="adjudicator")
     assert ev.pending == []
-    assert [ev._ledger.label_of[q.item] for q in queries] == [0, 1] * 6
+    assert [ev.state.ledger.label_of[q.item] for q in queries] == [0, 1] * 6
 
 
 def test_names_and_rules_are_checked():

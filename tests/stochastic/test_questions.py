@@ -41,7 +41,7 @@ def test_answers_go_to_the_draw_that_is_named(name):
     assert ev.pending == queries[:5]
     ev.tell({name(q): label for q, label in zip(queries, labels, strict=True)})
     assert ev.n_labels == 10
-    rows = ev._ledger.rows()
+    rows = ev.state.ledger.rows()
     np.testing.assert_array_equal(rows.label, labels)
     np.testing.assert_array_equal(rows.item, [q.item for q in queries])
 
@@ -98,7 +98,7 @@ def test_soft_answers_count_with_their_mean_loss():
     forms = (lambda p: p, lambda p: [1 - p, p], lambda p: {"yes": p, "no": 1 - p}, np.float64)
     soft.tell({key: forms[i % 4](p) for i, (key, p) in enumerate(chance.items())})
     hard.tell({query: "yes" for query in hard.pending})
-    item = np.array([int(q) for q in soft._ledger.rows().item])
+    item = np.array([int(q) for q in soft.state.ledger.rows().item])
     wrong = np.where(item == 0, list(chance.values()), 1 - np.array(list(chance.values())))
     estimate = soft.estimate()
     assert estimate.value == pytest.approx(1 - wrong.mean())
@@ -112,8 +112,8 @@ def test_soft_answers_teach_the_model_in_parts(binary, design):
     queries = ev.ask(50)
     share = {q: float(binary.share[q.item, 1]) for q in queries}
     ev.tell(share)
-    weight = np.concatenate([stage.weight for stage in ev._ledger.stages])
-    state = ev._ledger.state
+    weight = np.concatenate([stage.weight for stage in ev.state.ledger.stages])
+    state = ev.state.ledger.state
     seen = state.seen if design != "oasis" else state.weight
     assert seen[:, 1].sum() == pytest.approx(weight @ np.array(list(share.values())))
     assert seen.sum() == pytest.approx(weight.sum())

@@ -69,11 +69,11 @@ def test_weighted_counts_converge_to_the_joint_shares(binary, measure):
     n = 6000
     ev = hs.Evaluation(binary.pool, measure, oracle="stochastic", random_state=5, delta=0.2)
     ev.run(binary.oracle(6), budget=n, batch_size=500)
-    state, tree = ev._ledger.state, binary.pool.tree
+    state, tree = ev.state.ledger.state, binary.pool.tree
     joint = np.zeros((binary.pool.n_strata, 2))
     np.add.at(joint, binary.pool.stratum, binary.share / binary.pool.size)
     under = tree.totals(joint)
-    rows = ev._ledger.rows()
+    rows = ev.state.ledger.rows()
     found = tree.totals(state.seen) / n
     # A weight is at most 1 / delta = 5, so its variance in a share s is at most 5 s.
     error = np.sqrt(5 * under / n)
@@ -89,7 +89,7 @@ def test_weighted_counts_converge_to_the_joint_shares(binary, measure):
 def test_the_model_learns_the_share_of_every_stratum_that_is_drawn(binary):
     ev = hs.Evaluation(binary.pool, "accuracy", oracle="stochastic", random_state=1, delta=0.5)
     ev.run(binary.oracle(2), budget=10_000, batch_size=2000)
-    state = ev._ledger.state
+    state = ev.state.ledger.state
     size = np.bincount(binary.pool.stratum)
     true = np.bincount(binary.pool.stratum, weights=binary.share[:, 1]) / size
     before = state.model.label_share(state.model.start())[:, 1]

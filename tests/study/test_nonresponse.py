@@ -7,9 +7,9 @@ import pytest
 
 import haystat as hs
 from haystat import designs
-from haystat.evaluation import estimate_from
+from haystat.estimates import estimate_from
 from haystat.ledger import Ledger, pose
-from haystat.log import NO_ANSWER, Answers
+from haystat.log import NO_ANSWER
 
 SIZE, REPEATS = 300, 300
 
@@ -18,10 +18,8 @@ def one_estimate(pool, problem, design, label, seed):
     ledger = Ledger(problem, design, pool.candidates(problem.cells, seed), seed)
     for _ in range(4):
         stage = ledger.draw(30)
-        ledger.apply(stage)
-        ledger.apply(
-            Answers({item: int(label[item]) for item in stage.item[: stage.n_new].tolist()})
-        )
+        ledger.add_stage(stage)
+        ledger.add_labels({item: int(label[item]) for item in stage.item[: stage.n_new].tolist()})
     support = problem.losses.support
     value = estimate_from(pool, ledger, problem.measure, support, 0.95).value
     return value, ledger.unanswered_share()

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from haystat.cli import app
-from haystat.study.journal import KINDS
+from haystat.journal import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
 

@@ -121,7 +121,7 @@ def test_a_measure_of_ones_own_is_given_again(make_study, make_pool):
         hs.Study.open(case.path)
     with hs.Study.open(case.path, measure=Share()) as again:
         assert again.estimate().value == value
-    with pytest.raises(StudyError, match="measure is"):
+    with pytest.raises(StudyError, match="was made with measure"):
         hs.Study.open(case.path, measure="f1")
     assert verify(case.path, measure=Share()).ok
 
@@ -225,9 +225,13 @@ def test_bad_questions_are_refused(case):
 def test_what_a_study_cannot_keep_is_refused_before_a_file_appears(tmp_path, make_pool):
     pool, _ = make_pool()
     with pytest.raises(BadOption, match="deterministic"):
-        hs.Study.create(tmp_path / "a", pool, oracle="stochastic")
-    with pytest.raises(BadOption, match="labels that are classes"):
-        hs.Study.create(tmp_path / "a", hs.Pool([1.5, 2.5], classes=None, strata=1), "mse")
+        hs.Study.create(tmp_path / "a", pool, oracle="moody")
+    with pytest.raises(BadOption, match="asks about an item once"):
+        hs.Study.create(tmp_path / "a", pool, design="stratified", oracle="stochastic")
+    with pytest.raises(BadOption, match="every answer counts"):
+        hs.Study.create(tmp_path / "a", pool, oracle="stochastic", answers_per_item=2)
+    with pytest.raises(BadOption, match="labels that are numbers"):
+        hs.Study.create(tmp_path / "a", pool, disagreement="median", answers_per_item=2)
     with pytest.raises(BadOption, match="texts or finite numbers"):
         hs.Study.create(tmp_path / "a", hs.Pool([0.1, 0.9], classes=((0,), (1,)), strata=1))
     with pytest.raises(hs.HaystatError, match="no measure"):

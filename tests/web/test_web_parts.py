@@ -152,7 +152,7 @@ def test_a_study_that_cannot_be_written_says_so_to_everybody(study, tmp_path):
 
         async def run():
             desk = Desk(locked)
-            both = [desk.write(lambda s: work.hand_out(s, 1, "a")) for _ in range(2)]
+            both = [desk.write(lambda s: work.hand_out(s, 1, "a", "a")) for _ in range(2)]
             return await asyncio.gather(*both, return_exceptions=True)
 
         assert all(isinstance(error, StorageError) for error in in_a_thread(asyncio.run, run()))

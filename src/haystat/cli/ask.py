@@ -13,6 +13,7 @@ import typer
 from haystat.cli.record import show_record
 from haystat.cli.show import JSON, console, estimate_line, print_json
 from haystat.errors import BadOption, FileError
+from haystat.questions import Query
 from haystat.study import Study
 from haystat.study.answers import (
     READERS,
@@ -28,6 +29,7 @@ from haystat.study.answers import (
 )
 
 STUDY = typer.Argument(help="The study file.")
+KEY = typer.Option(None, help="Which question, if the item was asked about several times.")
 WHO = typer.Option(None, "--annotator", "-a", help="Who asks or answers.")
 
 
@@ -46,6 +48,7 @@ def ask(
     """
     with Study.open(study) as opened:
         questions = opened.ask(number, annotator, lease)
+        soft = opened.settings["oracle"] == "stochastic"
     if as_json:
         print_json([asdict(question) for question in questions])
         return
@@ -54,9 +57,10 @@ def ask(
         return
     names = list(dict.fromkeys(name for question in questions for name in question.record))
     out = console()
-    rows = [{"item": question.item, **question.record} for question in questions]
+    first = ["item", "label", *(["key"] if soft else [])]
+    rows = [{"item": q.item, **q.record, **({"key": q.key} if soft else {})} for q in questions]
     if not out.is_terminal:
-        columns = ["item", "label", *(name for name in names if name not in ("item", "label"))]
+        columns = [*first, *(name for name in names if name not in first)]
         print_csv(rows, columns)
         return
     for question in questions:
@@ -84,13 +88,14 @@ def skip(
     item: str = typer.Argument(help="The item nobody can tell about."),
     reason: str = typer.Option("", help="Why."),
     annotator: str | None = WHO,
+    key: str | None = KEY,
     as_json: bool = JSON,
 ) -> None:
     """Record that nobody can tell the label of an item.
 
     Example: haystat skip cats.haystat 17 --reason "the page is torn"
     """
-    rows = [{"item": item, "label": None, "skipped": reason or "yes"}]
+    rows = [{"item": item, "label": None, "skipped": reason or "yes", "key": key}]
     report(study, rows, annotator, False, as_json)
 
 
@@ -99,6 +104,7 @@ def correct(
     answer: str = typer.Argument(help="item=label; item= makes it one nobody can tell."),
     reason: str = typer.Option("", help="Why."),
     annotator: str | None = WHO,
+    key: str | None = KEY,
     as_json: bool = JSON,
 ) -> None:
     """Change an answer; the journal keeps both.
@@ -107,10 +113,11 @@ def correct(
     """
     pair = _pair(answer)
     with Study.open(study) as opened:
-        with opened.reading() as fold:
-            item = item_named(fold, pair["item"])
-            label = label_named(fold, pair["label"]) if pair["label"] else None
-        opened.correct(item, label, reason, annotator)
+        with opened.reading() as state:
+            item = item_named(state, pair["item"])
+            name = item if key is None else Query(item, key)
+            label = label_named(state, pair["label"]) if pair["label"] else None
+        opened.correct(name, label, reason, annotator)
         done = {"item": item, "label": label}
     if as_json:
         print_json(done)

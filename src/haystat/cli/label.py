@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from rich.console import Console
 from haystat.cli.ask import STUDY
 from haystat.cli.record import show_record
 from haystat.cli.show import JSON, console, estimate_dict, estimate_line, print_json
+from haystat.errors import AnswerError
 from haystat.study import Question, Study
+from haystat.study.answers import label_named
 
 UNDO, SKIP, QUIT = "u", "s", "q"
 
@@ -30,14 +32,15 @@ def label(
 ) -> None:
     """Answer questions in the terminal: one key a label, u undo, s skip, q quit.
 
-    Keys are read as they are pressed; from a pipe, one a line.
+    Keys are read as they are pressed; from a pipe, one a line. Numbers and probabilities are typed
+    with Enter.
 
     Example: haystat label cats.haystat --annotator ann
     """
     out = console(as_json)
     who = annotator or getpass.getuser()
     with Study.open(study) as opened:
-        session = Session(opened, who, batch, lease, out, _keys())
+        session = Session(opened, who, batch, lease, out, _keys(typed(opened)))
         try:
             n_answers = session.run(number)
         finally:
@@ -64,6 +67,7 @@ class Session:
         self.study, self.who, self.batch, self.lease = study, who, batch, lease
         self.out, self.read_key = out, keys
         self.label_of_key = label_keys(study.pool.classes)
+        self.typed = typed(study)
         self.shown: list[Question] = []
         self.answer_of: dict[Any, Any] = {}
 
@@ -83,38 +87,51 @@ class Session:
             if key == UNDO:
                 place -= 1
                 continue
-            self._answer(question.item, None if key == SKIP else self.label_of_key[key])
+            self._answer(question, None if key == SKIP else self._label(key))
             place += 1
         return len(self.answer_of)
 
     def _fetch(self, number: int | None) -> bool:
         left = self.batch if number is None else min(self.batch, number - len(self.answer_of))
-        held = {question.item for question in self.shown}
+        held = {question.key for question in self.shown}
         questions = self.study.ask(min(left, self.study.pool.size), self.who, self.lease)
-        fresh = [question for question in questions if question.item not in held]
+        fresh = [question for question in questions if question.key not in held]
         # The order of the draws tells something about the score; this one does not.
         self.shown += sorted(fresh, key=lambda q: hashlib.sha256(q.key.encode()).digest())
         return bool(fresh)
 
-    def _answer(self, item: Any, chosen: Any) -> None:
-        if item in self.answer_of:
-            if self.answer_of[item] is None and chosen is not None:
-                self.study.tell({item: chosen}, self.who)
-            else:
-                self.study.correct(item, chosen, "undo", self.who)
+    def _answer(self, question: Question, chosen: Any) -> None:
+        known = self.answer_of.get(question.key)
+        if question.key in self.answer_of and (known is not None or chosen is None):
+            self.study.correct(question, chosen, "undo", self.who)
         elif chosen is None:
-            self.study.skip(item, "cannot tell", self.who)
+            self.study.skip(question, "cannot tell", self.who)
         else:
-            self.study.tell({item: chosen}, self.who)
-        self.answer_of[item] = chosen
+            self.study.tell({question: chosen}, self.who)
+        self.answer_of[question.key] = chosen
         self.out.print(f"  {chosen if chosen is not None else 'skipped'}", markup=False)
+
+    def _label(self, key: str) -> Any:
+        """The label that a key or a line means; AnswerError if it means none."""
+        if not self.typed:
+            return self.label_of_key[key]
+        with self.study.reading() as state:
+            text = self.label_of_key.get(key, key)
+            return state.questions.read("", label_named(state, text))
+
+    def _means(self, key: str) -> bool:
+        try:
+            self._label(key)
+        except (AnswerError, KeyError):
+            return False
+        return True
 
     def _wanted_key(self, place: int) -> str:
         while True:
             key = self.read_key()
             if key == UNDO and place == 0:
                 self.out.print("  nothing to undo")
-            elif key in (UNDO, SKIP, QUIT) or key in self.label_of_key:
+            elif key in (UNDO, SKIP, QUIT) or self._means(key):
                 return key
             else:
                 self.out.print(f"  no key {key!r}")
@@ -122,6 +139,7 @@ class Session:
 
     def _show_keys(self) -> None:
         labels = [f"{key} = {value}" for key, value in self.label_of_key.items()]
+        labels += ["a number" if not labels else "probabilities"] if self.typed else []
         rest = [f"{UNDO} = undo", f"{SKIP} = skip", f"{QUIT} = quit"]
         self.out.print("keys: " + ", ".join(labels + rest), markup=False)
 
@@ -132,8 +150,8 @@ class Session:
             f"{place + 1}. item {question.item}   ({estimate_line(estimate)})", markup=False
         )
         show_record(self.out, question.record)
-        if question.item in self.answer_of:
-            known = self.answer_of[question.item]
+        if question.key in self.answer_of:
+            known = self.answer_of[question.key]
             self.out.print(f"  was {'skipped' if known is None else known}", markup=False)
 
 
@@ -148,15 +166,17 @@ def label_keys(classes: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(keys, classes, strict=False))
 
 
-def _keys() -> Callable[[], str]:
-    """Keys as they are pressed; from a pipe, the first letter of each line, then quit."""
-    if sys.stdin.isatty():
+def typed(study: Study) -> bool:
+    """Whether answers are typed as lines: numbers, or probabilities of classes."""
+    return not study.pool.classes or study.settings["oracle"] == "stochastic"
+
+
+def _keys(whole: bool) -> Callable[[], str]:
+    """Keys as they are pressed; from a pipe, the first letter of each line, then quit.
+
+    whole: lines as they are typed.
+    """
+    if sys.stdin.isatty() and not whole:
         return lambda: typer.getchar().lower()
-    lines = _lines()
-    return lambda: next(lines, QUIT)
-
-
-def _lines() -> Iterator[str]:
-    for line in sys.stdin:
-        if line.strip():
-            yield line.strip()[0].lower()
+    lines = (line.strip().lower() for line in sys.stdin if line.strip())
+    return lambda: next(lines, QUIT)[: None if whole else 1]

@@ -12,7 +12,7 @@ from haystat import designs, measures
 from haystat.cli.show import JSON, busy, console, print_json
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
-from haystat.evaluation import seed_from
+from haystat.loop import seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.study import PoolFile, Study
@@ -51,6 +51,15 @@ def new(
     seed: int | None = typer.Option(None, help="Seed of the draws and of the order of items."),
     threshold: float | None = typer.Option(None, help="Score from which a prediction is positive."),
     classes: str = typer.Option("0,1", help="Label values, the negative first, with commas."),
+    numbers: bool = typer.Option(False, "--numbers", help="Labels are numbers, not classes."),
+    oracle: str = typer.Option(
+        "deterministic", help="stochastic: answers to the same question may differ, ask every draw."
+    ),
+    annotators: str | None = typer.Option(None, help="Who may answer, names with commas."),
+    answers_per_item: int = typer.Option(1, help="Answers, of different people, that settle one."),
+    disagreement: str = typer.Option(
+        "majority", help="What counts when they differ: majority, adjudicator, median."
+    ),
     strata: int = typer.Option(256, help="Strata to cut the scores into."),
     candidates: int = typer.Option(100_000, help="Items to keep in the file."),
     engine: str | None = typer.Option(
@@ -71,7 +80,8 @@ def new(
         designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
-    given = {"strata": strata, "threshold": threshold, "classes": values(classes), "seed": number}
+    labels = None if numbers else values(classes)
+    given = {"strata": strata, "threshold": threshold, "classes": labels, "seed": number}
     source = PoolFile(
         str(pool),
         tuple(score),
@@ -87,7 +97,17 @@ def new(
     )
     with busy(f"reading {pool}"):
         made = Study.create(
-            study, source, wanted, design, random_state=number, candidates=candidates, **options
+            study,
+            source,
+            wanted,
+            design,
+            oracle=oracle,
+            random_state=number,
+            candidates=candidates,
+            annotators=None if annotators is None else split(annotators),
+            answers_per_item=answers_per_item,
+            disagreement=disagreement,
+            **options,
         )
     with made:
         status = made.status()

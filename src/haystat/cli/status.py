@@ -179,7 +179,7 @@ def _summary(entry: Entry) -> str:
         drawn = sum(row[-2] for row in data["new"] + data["again"])
         return f"{len(data['new'])} new items, {drawn} draws"
     if entry.kind == "answer":
-        return ", ".join(f"{item}={label}" for item, label in data["labels"])
+        return ", ".join(f"{item}={label}" for item, label, *_ in data["labels"])
     if entry.kind in ("lease", "release"):
         until = f" until {data['until'][:19]}" if "until" in data else ""
         return ", ".join(map(str, data["items"])) + until

@@ -13,7 +13,8 @@ from haystat.comparison.duels import BETTER, INTERVALS, Decided, Duel, duels, n_
 from haystat.designs.base import Design
 from haystat.errors import BadOption
 from haystat.estimation.result import Estimate, checked_level
-from haystat.evaluation import Evaluation, Oracle, RandomState
+from haystat.evaluation import Evaluation
+from haystat.loop import Oracle, RandomState
 from haystat.measures.base import Measure
 from haystat.measures.combine import Difference, ForSystems
 from haystat.measures.differences import Differences, checked_rivals

@@ -9,11 +9,11 @@ from typing import Any
 from haystat.arguments import brief
 from haystat.designs.adaptive import Adaptive, AdaptiveFlat
 from haystat.designs.assisted import Assisted
-from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
+from haystat.designs.base import Batch, Choice, Design, Problem, Proposal, Sheet
 from haystat.designs.importance import Importance
 from haystat.designs.oasis import Oasis
 from haystat.designs.passive import Passive
-from haystat.designs.replacement import Proposal, ReplacementDesign
+from haystat.designs.replacement import ReplacementDesign
 from haystat.designs.stratified import Stratified
 from haystat.errors import BadOption, LogError, UnknownName
 from haystat.measures.outputs import Schema

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from haystat.designs.adaptive_regression import RegressionState
 from haystat.designs.adaptive_stochastic import StochasticState
-from haystat.designs.base import Batch, Problem, count_labels
-from haystat.designs.replacement import Proposal, ReplacementDesign, normalised
+from haystat.designs.base import Batch, Problem, Proposal, count_labels
+from haystat.designs.replacement import ReplacementDesign, normalised
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.tree import Tree, flat_tree

@@ -7,8 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from haystat.designs.base import Batch, Problem
-from haystat.designs.replacement import Proposal
+from haystat.designs.base import Batch, Problem, Proposal
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.numbers import NumberLosses
 from haystat.pool.tree import Tree

@@ -18,7 +18,6 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses
-from haystat.pool.numbers import NumberLosses
 from haystat.pool.tree import Tree
 
 
@@ -47,7 +46,7 @@ class Problem:
     @property
     def numeric(self) -> bool:
         """Whether labels are numbers."""
-        return isinstance(self.losses, NumberLosses)
+        return self.n_classes == 1
 
 
 @dataclass(frozen=True)
@@ -101,10 +100,29 @@ class Batch:
     item: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """Probability of one item: without a label (K,), and with each label (K, C).
+
+    atoms (A,), where given, has the probability of every labelled item on its own, in the order
+    in which the labels came: labels that are numbers are no two alike.
+    """
+
+    unlabelled: FloatArray
+    labelled: FloatArray
+    atoms: FloatArray | None = None
+
+    def of_known(self, cell: IntArray, label: IntArray) -> FloatArray:
+        """Probability of every labelled item, in the order in which the labels came, (A,)."""
+        return self.labelled[cell, label] if self.atoms is None else self.atoms
+
+
 class Design(ABC):
     """How items are chosen. Options are the fields of the subclass."""
 
     name: str
+    #: whether it can ask about an item at every draw, as a stochastic oracle needs
+    asks_again: bool = False
     #: which estimator reads the log of this design: importance, stratified, assisted
     estimator: str = "importance"
 
@@ -128,6 +146,10 @@ class Design(ABC):
 
         The draws can only speak about measures whose loss is zero elsewhere.
         """
+
+    def propose(self, problem: Problem, state: Any) -> Proposal | None:
+        """The proposal of the next stage; None where draws are not i.i.d. from one."""
+        return None
 
     def first_rates(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """How likely an item of each cell is to be drawn first, up to a factor, (K,)."""

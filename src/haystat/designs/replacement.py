@@ -15,35 +15,19 @@ several: each stage would throw away a draw of an unlabelled item and none of a 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numba
 import numpy as np
 
-from haystat.designs.base import Choice, Design, Problem, Sheet
+from haystat.designs.base import Choice, Design, Problem, Proposal, Sheet
 from haystat.measures.outputs import FloatArray, IntArray
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Probability of one item: without a label (K,), and with each label (K, C).
-
-    atoms (A,), where given, has the probability of every labelled item on its own, in the order
-    in which the labels came: labels that are numbers are no two alike.
-    """
-
-    unlabelled: FloatArray
-    labelled: FloatArray
-    atoms: FloatArray | None = None
-
-    def of_known(self, cell: IntArray, label: IntArray) -> FloatArray:
-        """Probability of every labelled item, in the order in which the labels came, (A,)."""
-        return self.labelled[cell, label] if self.atoms is None else self.atoms
 
 
 class ReplacementDesign(Design):
     """A design that draws i.i.d. from a proposal which is constant on cells."""
+
+    asks_again = True
 
     @abstractmethod
     def propose(self, problem: Problem, state: Any) -> Proposal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -173,6 +173,19 @@ class EnginePool:
         of_atom = cast(CellOf, cells.of_item).of_atom
         np.add.at(counts, of_atom[held.sketch.atom_of], found)
         return counts
+
+    def seen_by(self, other: Any) -> Self:
+        """The pool itself: other systems' scores are opened together with these."""
+        if other is not self:
+            raise BadOption(
+                "systems that came later are compared on pools in memory; open all systems' "
+                "scores as one pool: hs.open_pool(…, score=(…, …))"
+            )
+        return self
+
+    def specimens(self, cells: Cells) -> Iterator[Outputs]:
+        """The items that are at hand: the candidates, a random part of every cell."""
+        yield self.outputs(self.kept_items(cells))
 
     def kept_items(self, cells: Cells) -> IntArray:
         """All items of these cells that are here: the first of each by u."""

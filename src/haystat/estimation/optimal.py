@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.designs.base import Problem
-from haystat.designs.replacement import Proposal
+from haystat.designs.base import Problem, Proposal
 from haystat.estimation.diagnostics import kl_divergence
 from haystat.measures.outputs import FloatArray, IntArray
 

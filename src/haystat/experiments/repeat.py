@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from haystat.designs.base import Design, Problem
-from haystat.designs.replacement import ReplacementDesign
+from haystat.estimates import estimate_from
 from haystat.estimation.optimal import Optimum, divergence, optimal_proposal
 from haystat.estimation.result import Estimate
-from haystat.evaluation import LEDGERS, estimate_from
 from haystat.ledger import Ledger
-from haystat.ledger_stochastic import StochasticLedger
-from haystat.log import Answers
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.memory import Pool
+from haystat.state import LEDGERS
 
 BLOCK = 1 << 16  # items whose losses are held at a time
 ROUNDING = 1e-12  # by which a known value may miss the truth
@@ -152,7 +150,7 @@ def oracle(experiment: Experiment, repeat: int) -> Callable[[IntArray], list[Any
 
 
 def advance(
-    ledger: Ledger | StochasticLedger,
+    ledger: Ledger,
     answer: Callable[[IntArray], list[Any]],
     budget: int,
     batch_size: int,
@@ -162,13 +160,10 @@ def advance(
         stage = ledger.draw(min(batch_size, budget - ledger.n_labels))
         if stage.n_new == 0:
             return
-        new = stage.item[: stage.n_new]
-        ledger.apply(stage)
-        if isinstance(ledger, StochasticLedger):
-            questions = ledger.questions_of(len(ledger.stages) - 1)
-        else:
-            questions = new.tolist()
-        ledger.apply(Answers(dict(zip(questions, answer(new), strict=True))))
+        ledger.add_stage(stage)
+        questions = ledger.questions_of(len(ledger.stages) - 1)
+        labels = answer(stage.item[: stage.n_new])
+        ledger.add_labels(dict(zip(questions, labels, strict=True)))
 
 
 def compare(estimate: Estimate, truth: FloatArray) -> dict[str, Any]:
@@ -198,13 +193,13 @@ def hold(intervals: FloatArray, truth: FloatArray) -> tuple[float, float]:
     return float(np.sum(inside)), width
 
 
-def _kl(experiment: Experiment, ledger: Ledger | StochasticLedger) -> float:
+def _kl(experiment: Experiment, ledger: Ledger) -> float:
     """KL from the proposal of the next stage to the optimal one; NaN if there is no proposal."""
     design, problem = experiment.design, experiment.problem
-    if not isinstance(design, ReplacementDesign) or not experiment.has_optimum:
+    proposal = design.propose(problem, ledger.state)
+    if proposal is None or not experiment.has_optimum:
         return float("nan")
     item, label = ledger.known()
     labelled = np.zeros_like(experiment.truth_counts)
     np.add.at(labelled, (problem.cells.of_item[item], label), 1)
-    proposal = design.propose(problem, ledger.state)
     return divergence(problem, proposal, experiment.truth_counts, labelled, experiment.optimum)

@@ -19,7 +19,6 @@ from haystat.arguments import brief, checked_choice, checked_integer
 from haystat.designs.base import Design
 from haystat.errors import BadOption, BudgetError
 from haystat.estimation.result import checked_level
-from haystat.evaluation import LEDGERS, RandomState, seed_from
 from haystat.experiments.counted import CountedExperiment, counted_facts
 from haystat.experiments.repeat import Experiment, Record
 from haystat.experiments.store import Store
@@ -27,6 +26,7 @@ from haystat.experiments.summary import summarise
 from haystat.experiments.workers import Task, run_tasks
 from haystat.ledger import pose
 from haystat.ledger_stochastic import check_asks_again
+from haystat.loop import RandomState, seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import (
@@ -38,6 +38,7 @@ from haystat.pool.checks import (
 from haystat.pool.memory import Pool
 from haystat.pool.predictions import class_indices
 from haystat.progress import progress_bar
+from haystat.state import LEDGERS
 
 #: files and folders of the package that decide what a repeat finds
 CODE = (
@@ -48,7 +49,8 @@ CODE = (
     "estimation",
     "ledger.py",
     "ledger_stochastic.py",
-    "evaluation.py",
+    "estimates.py",
+    "state.py",
     "experiments/counted.py",
     "experiments/repeat.py",
 )

@@ -110,8 +110,8 @@ def take_replies(
 
 def _known(study: Study, replies: Iterable[Reply]) -> list[Reply]:
     """The replies, about items as this study calls them."""
-    with study.reading() as fold:
-        asked = fold.index_of
+    with study.reading() as state:
+        asked = state.questions.index_of
         return [
             replace(r, item=r.also) if r.item not in asked and r.also in asked else r
             for r in replies

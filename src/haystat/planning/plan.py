@@ -15,8 +15,8 @@ from haystat.arguments import checked_choice, checked_integer, checked_number
 from haystat.designs.base import Design, Problem
 from haystat.estimation.result import Estimate, checked_level
 from haystat.estimation.sequences import sequence_multiplier
-from haystat.evaluation import RandomState, seed_from
 from haystat.ledger import pose
+from haystat.loop import RandomState, seed_from
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray
 from haystat.planning.causes import Cause, causes, widest_components

@@ -9,10 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from haystat.designs.base import Design, Problem
+from haystat.estimates import estimate_from
 from haystat.estimation.result import Estimate
-from haystat.evaluation import estimate_from
 from haystat.ledger import Ledger
-from haystat.log import Answers
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.planning.worlds import World
 
@@ -104,8 +103,8 @@ def rehearse(
         if stage.n_new == 0:
             break
         new = stage.item[: stage.n_new]
-        ledger.apply(stage)
-        ledger.apply(Answers(dict(zip(new.tolist(), answer(items[new]), strict=True))))
+        ledger.add_stage(stage)
+        ledger.add_labels(dict(zip(new.tolist(), answer(items[new]), strict=True)))
         estimate = estimate_from(
             cast(Any, items), ledger, problem.measure, problem.losses.support, level
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 from haystat.arguments import brief
@@ -30,12 +30,29 @@ class Order(Protocol):
         """
 
 
-class AnyPool(Protocol):
-    """Items in memory, or a sketch of items that are somewhere else."""
+class View(Protocol):
+    """What an estimate needs of the items: what systems say about them."""
 
     @property
     def size(self) -> int:
         """Number of items."""
+
+    @property
+    def schema(self) -> Schema:
+        """What a measure may know before it sees an item."""
+
+    def outputs(self, index: IntArray) -> Outputs:
+        """What the systems say about the items at these positions."""
+
+    def specimens(self, cells: Cells) -> Iterator[Outputs]:
+        """The items that are at hand, some at a time: all in memory, else those kept of each cell.
+
+        cells are those that the items were drawn from.
+        """
+
+
+class AnyPool(View, Protocol):
+    """Items in memory, or a sketch of items that are somewhere else."""
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -48,10 +65,6 @@ class AnyPool(Protocol):
     @property
     def fingerprint(self) -> str:
         """Digest of all that draws depend on but the seed."""
-
-    @property
-    def schema(self) -> Schema:
-        """What a measure may know before it sees an item."""
 
     @property
     def tree(self) -> Tree:
@@ -69,8 +82,8 @@ class AnyPool(Protocol):
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""
 
-    def outputs(self, index: IntArray) -> Outputs:
-        """What the systems say about the items at these positions."""
+    def seen_by(self, other: Any) -> View:
+        """Another pool of the same items, by the positions of this one; raises if it is not."""
 
     def id_of(self, index: int) -> Any:
         """The user's id of the item at a position."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ class CellLosses(Protocol):
     def influence(self, risk: FloatArray) -> FloatArray:
         """Mean influence of an item of each cell under each label, (K, C, m)."""
 
+    def kept(self) -> dict[str, Any]:
+        """The arrays and outputs that a sketch must keep to make these losses again."""
+
 
 @dataclass(frozen=True)
 class EqualLosses:
@@ -61,6 +64,10 @@ class EqualLosses:
     def influence(self, risk: FloatArray) -> FloatArray:
         influence = self.measure.influence(self.outputs, self.label, risk)
         return np.nan_to_num(influence).reshape(*self.support.shape, -1)
+
+    def kept(self) -> dict[str, Any]:
+        """Nothing: these losses follow from the examples of the cells."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,10 @@ class MeanLosses:
 
     def influence(self, risk: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("md,kcd->kcm", self.measure.jacobian(risk), self.first))
+
+    def kept(self) -> dict[str, Any]:
+        """The moments."""
+        return {"first": self.first, "second": self.second}
 
 
 def equal_losses(measure: Measure, example: Outputs, n_classes: int) -> EqualLosses:

@@ -22,11 +22,10 @@ from haystat.pool.ids import checked_ids
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
 from haystat.pool.numbers import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
+from haystat.pool.same_items import BLOCK, SameItems, same_items
 from haystat.pool.scales import joint_steps
 from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
-
-BLOCK = 1 << 16  # items whose outputs are held at a time
 
 
 class Pool:
@@ -216,6 +215,14 @@ class Pool:
             is_plain = values.dtype.kind in "biuf"
             digest.update(values.tobytes() if is_plain else repr(values.tolist()).encode())
         return digest.hexdigest()[:16]
+
+    def seen_by(self, other: Any) -> SameItems:
+        """Another pool of the same items, by the positions of this one; raises if it is not."""
+        return same_items(self, other)
+
+    def specimens(self, cells: Cells) -> Iterator[Outputs]:
+        """The items that are at hand, some at a time: all of them."""
+        return self._blocks()
 
     def _blocks(self) -> Iterator[Outputs]:
         """The outputs of all items, some at a time: what is kept narrow is made wide here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,14 @@ class NumberLosses:
     def influence(self, risk: FloatArray) -> FloatArray:
         """Mean influence of an item of each cell, before any label, (K, 1, m)."""
         return self._prior.influence(risk)
+
+    def kept(self) -> dict[str, Any]:
+        """The examples, and how far labels spread."""
+        return {
+            "example": self.example,
+            "example_cell": self.example_cell,
+            "deviation": self.deviation,
+        }
 
     def moments(self, mean: FloatArray, deviation: FloatArray) -> MeanLosses:
         """The losses if residuals have this mean and standard deviation, (K,) each.

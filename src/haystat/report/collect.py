@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 
 from haystat import __version__
-from haystat.errors import HaystatError
+from haystat.errors import BadOption, HaystatError
+from haystat.estimates import estimate_state
 from haystat.estimation.diagnostics import weight_summary
 from haystat.estimation.result import Estimate, checked_level
 from haystat.report.confusion import ConfusionMatrix
 from haystat.report.curve import pr_curve
-from haystat.report.regions import regions
 from haystat.study.answers import draw_totals
-from haystat.study.estimate import estimate_fold
-from haystat.study.fold import Fold
+from haystat.study.leases import StudyState
 from haystat.study.study import Study
+from haystat.tail import tail_report
 
 MOST_COMPONENTS = 12
 MOST_POINTS = 80
-ALSO = ("precision", "recall", "f1", "accuracy")
+#: number of classes -> measures that a report adds; labels that are numbers have none
+ALSO = {2: ("precision", "recall", "f1", "accuracy"), 0: ("mae", "rmse", "r2")}
 ALSO_MANY = ("accuracy", "f1_macro")
 N_BARS = 12
 
@@ -34,21 +35,21 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
     examples: how many mistakes of each kind to show with their records.
     """
     level = checked_level(level)
-    with study.reading() as fold:
-        estimate = estimate_fold(fold, None, level)
-        systems = fold.pool.schema.systems
+    with study.reading() as state:
+        estimate = estimate_state(state, None, level)
+        systems = state.pool.schema.systems
         return {
             "study": study.path.name,
             "status": asdict(study.status()),
             "systems": list(systems),
             "estimate": estimate_dict(estimate),
-            "also": _also(fold, estimate, level),
+            "also": _also(state, estimate, level),
             "convergence": convergence(study, level),
-            "curves": [pr_curve(fold, system, level) for system in systems],
-            "regions": regions(fold, level),
-            "confusion": [_confusion(fold, system, level) for system in systems],
-            "mistakes": _mistakes(study, fold, examples),
-            "weights": _weights(fold),
+            "curves": [pr_curve(state, system, level) for system in systems],
+            "regions": _regions(state, level),
+            "confusion": [_confusion(state, system, level) for system in systems],
+            "mistakes": _mistakes(study, state, examples),
+            "weights": _weights(state),
             "settings": _settings(study),
         }
 
@@ -70,13 +71,13 @@ def estimate_dict(estimate: Estimate) -> dict[str, Any]:
 def convergence(study: Study, level: float) -> list[dict[str, Any]]:
     """The estimate after each finished stage, as it stood then; of many stages some."""
     wanted = _some(study.status().finished_stages)
-    fold, points, n_seen = study.new_fold(), [], 0
+    state, points, n_seen = study.new_state(), [], 0
     for entry in study.entries:
-        fold.apply(entry)
-        if fold.ledger.n_finished > n_seen:
-            n_seen = fold.ledger.n_finished
+        state.apply(entry)
+        if state.ledger.n_finished > n_seen:
+            n_seen = state.ledger.n_finished
             if n_seen in wanted:
-                estimate = estimate_fold(fold, None, level)
+                estimate = estimate_state(state, None, level)
                 point = {"stage": n_seen, "labels": estimate.n_labels}
                 points.append({**point, "components": _components(estimate)})
     return points
@@ -97,27 +98,37 @@ def _components(estimate: Estimate) -> list[dict[str, Any]]:
     ]
 
 
-def _also(fold: Fold, estimate: Estimate, level: float) -> list[dict[str, Any]]:
+def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str, Any]]:
     """Other measures that the same labels can estimate, and why some cannot be."""
-    names = ALSO if len(fold.pool.classes) == 2 else ALSO_MANY
+    names = ALSO.get(len(state.pool.classes), ALSO_MANY)
     found: list[dict[str, Any]] = []
     for name in names:
-        if name in estimate.components or fold.ledger.n_finished == 0:
+        if name in estimate.components or state.ledger.n_finished == 0:
             continue
         try:
-            found += _components(estimate_fold(fold, name, level))
+            found += _components(estimate_state(state, name, level))
         except HaystatError as error:
             found.append({"name": name, "reason": str(error)})
     return found
 
 
-def _confusion(fold: Fold, system: str, level: float) -> dict[str, Any]:
-    classes, size = [str(label) for label in fold.pool.classes], fold.pool.size
+def _regions(state: StudyState, level: float) -> list[dict[str, Any]]:
+    """The pool along its score, where items have one label each, a class."""
+    try:
+        return tail_report(state, level)
+    except BadOption:
+        return []
+
+
+def _confusion(state: StudyState, system: str, level: float) -> dict[str, Any]:
+    classes, size = [str(label) for label in state.pool.classes], state.pool.size
     result: dict[str, Any] = {"system": system, "classes": classes, "cells": []}
-    if fold.ledger.n_finished == 0:
+    if not classes:
+        return {**result, "reason": "labels that are numbers have no confusion matrix"}
+    if state.ledger.n_finished == 0:
         return {**result, "reason": "no stage is finished yet"}
     try:
-        estimate = estimate_fold(fold, ConfusionMatrix(system=system), level)
+        estimate = estimate_state(state, ConfusionMatrix(system=system), level)
     except HaystatError as error:
         return {**result, "reason": str(error)}
     rows = zip(estimate.values * size, estimate.intervals * size, strict=True)
@@ -135,29 +146,29 @@ def _confusion(fold: Fold, system: str, level: float) -> dict[str, Any]:
     return {**result, "cells": cells}
 
 
-def _mistakes(study: Study, fold: Fold, n: int) -> list[dict[str, Any]]:
+def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
     """Labelled items that the first system got wrong, those first that stand for most items."""
     if n <= 0:
         return []
-    draws, weight = draw_totals(fold)
-    told = [(i, answer) for i, answer in fold.answers.items() if answer.label is not None]
-    if not told:
+    draws, weight = draw_totals(state)
+    told = [(state.ledger.item_of(q), a) for q, a in state.answers() if a.label is not None]
+    if not told or not state.pool.classes:
         return []
-    outputs = fold.pool.outputs(np.array([index for index, _ in told]))
+    outputs = state.pool.outputs(np.array([index for index, _ in told]))
     predicted, score = outputs.predictions[:, 0], outputs.scores[:, 0]
     found: dict[tuple[int, Any], list[dict[str, Any]]] = {}
     n_draws = max(sum(draws.values()), 1)
     for (index, answer), says, value in zip(told, predicted.tolist(), score.tolist(), strict=True):
-        if fold.pool.classes[says] == answer.label:
+        if state.pool.classes[says] == answer.label:
             continue
         found.setdefault((says, answer.label), []).append(
             {
                 "item": answer.item,
-                "predicted": str(fold.pool.classes[says]),
+                "predicted": str(state.pool.classes[says]),
                 "actual": str(answer.label),
                 "score": value,
-                "stands_for": weight.get(index, 0.0) / n_draws * fold.pool.size,
-                "record": fold.pool.record_of(index),
+                "stands_for": weight.get(index, 0.0) / n_draws * state.pool.size,
+                "record": state.pool.record_of(index),
             }
         )
     kinds = sorted(found, key=lambda kind: (-kind[0], str(kind[1])))
@@ -168,11 +179,11 @@ def _mistakes(study: Study, fold: Fold, n: int) -> list[dict[str, Any]]:
     ]
 
 
-def _weights(fold: Fold) -> dict[str, Any] | None:
+def _weights(state: StudyState) -> dict[str, Any] | None:
     """How the draws weigh, and how many there are of each weight."""
-    if fold.ledger.n_finished == 0:
+    if state.ledger.n_finished == 0:
         return None
-    rows = fold.ledger.rows()
+    rows = state.ledger.rows()
     if len(rows.weight) == 0:
         return None
     total = rows.count * rows.weight

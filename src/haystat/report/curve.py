@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from haystat.errors import HaystatError, NoSupport
+from haystat.estimates import estimate_state
 from haystat.measures.curves import PRCurve
 from haystat.measures.outputs import FloatArray
-from haystat.study.estimate import estimate_fold
-from haystat.study.fold import Fold
+from haystat.study.leases import StudyState
 
 N_THRESHOLDS = 60
 
 
-def pr_curve(fold: Fold, system: str, level: float) -> dict[str, Any]:
+def pr_curve(state: StudyState, system: str, level: float) -> dict[str, Any]:
     """Points of the curve with intervals, or a reason why there are none.
 
     Where the labels cannot speak about low thresholds, because items below the operating point
     were drawn only for their positives, the curve begins at the operating point.
     """
-    if len(fold.pool.classes) != 2:
+    if len(state.pool.classes) != 2:
         return _none(system, "precision-recall curves are for two classes")
-    scores, operating = _labelled_scores(fold, system), _operating_point(fold, system)
+    scores, operating = _labelled_scores(state, system), _operating_point(state, system)
     if len(scores) == 0:
         return _none(system, "no stage is finished yet")
     reason = ""
@@ -33,7 +33,7 @@ def pr_curve(fold: Fold, system: str, level: float) -> dict[str, Any]:
             return _none(system, "no label lies above the operating point")
         try:
             measure = PRCurve(system=system, thresholds=grid.tolist())
-            estimate = estimate_fold(fold, measure, level)
+            estimate = estimate_state(state, measure, level)
         except NoSupport as error:
             reason = str(error)
             continue
@@ -55,16 +55,16 @@ def _none(system: str, reason: str) -> dict[str, Any]:
     return {"system": system, "points": [], "reason": reason}
 
 
-def _labelled_scores(fold: Fold, system: str) -> FloatArray:
-    item, _ = fold.ledger.known()
-    return fold.pool.outputs(item).scores[:, fold.pool.schema.system_index(system)]
+def _labelled_scores(state: StudyState, system: str) -> FloatArray:
+    item, _ = state.ledger.known()
+    return state.pool.outputs(item).scores[:, state.pool.schema.system_index(system)]
 
 
-def _operating_point(fold: Fold, system: str) -> float:
+def _operating_point(state: StudyState, system: str) -> float:
     """The lowest score from which on everything is predicted positive."""
-    column = fold.pool.schema.system_index(system)
-    index, _ = fold.pool.items.load_all()
-    parts = [fold.pool.outputs(index), fold.ledger.problem.cells.example]
+    column = state.pool.schema.system_index(system)
+    cells = state.ledger.problem.cells
+    parts = [*state.pool.specimens(cells), cells.example]
     score = np.concatenate([part.scores[:, column] for part in parts])
     positive = np.concatenate([part.predictions[:, column] for part in parts]) == 1
     highest_negative = score[~positive].max(initial=-np.inf)

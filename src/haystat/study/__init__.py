@@ -1,6 +1,6 @@
 """The loop of an evaluation, durable: one file, several people, an audit trail."""
 
-from haystat.study.fold import Answer
+from haystat.state import Answer
 from haystat.study.journal import Entry
 from haystat.study.merge import merged_estimate
 from haystat.study.questions import Question

@@ -14,7 +14,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,13 @@ from haystat.arguments import brief, checked_path
 from haystat.disk import existing_file, not_utf8, readable, whole_file
 from haystat.errors import AnswerError, BadOption, ConflictingAnswer, FileError, UnknownName
 from haystat.files import read_columns, refuse_twins
-from haystat.study.fold import Fold
-from haystat.study.spelling import escaped, spelt, strict_json, unescaped
+from haystat.questions import Query
+from haystat.study.leases import StudyState
+from haystat.study.spelling import escaped, is_in, spelt, strict_json, unescaped
 from haystat.study.study import Study
 
 COLUMNS = ("item", "label", "annotator", "skipped", "time", "draws", "weight")
-NEEDED, OPTIONAL = ("item", "label"), ("annotator", "skipped")
+NEEDED, OPTIONAL = ("item", "label"), ("annotator", "skipped", "key")
 
 Row = Mapping[str, Any]
 LARGEST_CELL = 1 << 30  # characters; what an item shows to people may be long
@@ -54,20 +55,21 @@ def take_rows(
     annotator: for rows that name none. correct: take an answer that differs from the one known
     as a correction, instead of refusing it.
     """
-    with study.together(), study.reading() as fold:
-        readings = [_read_row(fold, number, row) for number, row in enumerate(rows, start=1)]
+    with study.together(), study.reading() as state:
+        readings = [_read_row(state, number, row) for number, row in enumerate(rows, start=1)]
         told = [reading for reading in readings if reading is not None]
-        plans = [_plan(fold, reading, correct) for reading in told]
-        _refuse_twice(told)
+        told = [replace(reading, annotator=reading.annotator or annotator) for reading in told]
+        plans = [_plan(state, reading, correct) for reading in told]
+        _refuse_twice(state, told)
         groups: dict[str | None, dict[Any, Any]] = {}
         for reading, plan in zip(told, plans, strict=True):
-            who = reading.annotator or annotator
+            who = reading.annotator
             if plan == "labels":
-                groups.setdefault(who, {})[reading.item] = reading.label
+                groups.setdefault(who, {})[reading.name] = reading.label
             elif plan == "skips":
-                study.skip(reading.item, reading.reason, who)
+                study.skip(reading.name, reading.reason, who)
             elif plan == "corrections":
-                study.correct(reading.item, reading.label, reading.reason, who)
+                study.correct(reading.name, reading.label, reading.reason, who)
         for who, labels in groups.items():
             study.tell(labels, who)
     counts = {plan: plans.count(plan) for plan in ("labels", "skips", "corrections", "known")}
@@ -94,8 +96,8 @@ def answer_rows(study: Study) -> list[dict[str, Any]]:
     draws counts how often the item was drawn in finished stages; weight is the sum of p / q over
     these draws, so that sum(weight * loss) / sum(draws) estimates the mean loss.
     """
-    with study.reading() as fold:
-        draws, weight = draw_totals(fold)
+    with study.reading() as state:
+        draws, weight = draw_totals(state)
         return [
             {
                 "item": answer.item,
@@ -106,15 +108,15 @@ def answer_rows(study: Study) -> list[dict[str, Any]]:
                 "draws": draws.get(index, 0),
                 "weight": weight.get(index, 0.0),
             }
-            for index, answer in fold.answers.items()
+            for index, answer in [(state.ledger.item_of(q), a) for q, a in state.answers()]
         ]
 
 
-def draw_totals(fold: Fold) -> tuple[dict[int, int], dict[int, float]]:
+def draw_totals(state: StudyState) -> tuple[dict[int, int], dict[int, float]]:
     """Draws and summed weights of every item, by position, over the finished stages."""
     draws: dict[int, int] = {}
     weights: dict[int, float] = {}
-    columns = (column.tolist() for column in fold.ledger.draws())
+    columns = (column.tolist() for column in state.ledger.draws())
     for item, count, weight in zip(*columns, strict=True):
         draws[item] = draws.get(item, 0) + count
         weights[item] = weights.get(item, 0.0) + count * weight
@@ -170,29 +172,44 @@ def read_json_lines(lines: Iterable[str], name: str) -> list[Row]:
     return rows
 
 
-def item_named(fold: Fold, given: Any) -> Any:
+def item_named(state: StudyState, given: Any) -> Any:
     """The id of an item as people and files spell it: "17" and "17.0" may be the number 17."""
     value = given.item() if isinstance(given, np.generic) else given
-    return spelt(value, fold.index_of)
+    return spelt(value, state.questions.index_of)
 
 
-def label_named(fold: Fold, given: Any) -> Any:
-    """The label as people and files spell it: "1" and "1.0" may be the number 1."""
+def label_named(state: StudyState, given: Any) -> Any:
+    """The label as people and files spell it: "1" and "1.0" may be the number 1, or the class.
+
+    A text may also spell a label that is a number, and probabilities where answers may be soft.
+    """
     value = given.item() if isinstance(given, np.generic) else given
-    return spelt(value, fold.label_index)
+    if state.pool.classes:
+        value = spelt(value, state.questions.label_index)
+        known = is_in(value, state.questions.label_index)
+        if known or not state.ledger.soft or not isinstance(value, str):
+            return value
+    if not isinstance(value, str):
+        return value
+    try:
+        found = strict_json(value)
+    except (ValueError, RecursionError):
+        return value
+    return float(found) if type(found) is int else found
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """A row that says something: a label, or None and a reason."""
+    """A row that says something: a label, or None and a reason; `name` is that of the question."""
 
     item: Any
+    name: Any
     label: Any
     annotator: str | None
     reason: str
 
 
-def _read_row(fold: Fold, number: int, row: Row) -> _Reading | None:
+def _read_row(state: StudyState, number: int, row: Row) -> _Reading | None:
     label, skipped = row.get("label"), row.get("skipped")
     skipped = None if skipped is False else skipped  # a column of truth values
     if _is_missing(label) and _is_missing(skipped):
@@ -202,19 +219,21 @@ def _read_row(fold: Fold, number: int, row: Row) -> _Reading | None:
             f"row {number}: item {brief(row.get('item'))} has the label {brief(label)} and was "
             f"skipped ({brief(skipped)}); leave one of them empty; nothing was recorded"
         )
-    item = item_named(fold, row.get("item"))
+    item, key = item_named(state, row.get("item")), row.get("key")
     who = None if _is_missing(row.get("annotator")) else str(row.get("annotator"))
+    name = item if _is_missing(key) else Query(item, str(key))
     try:
-        fold.find(item)
+        state.questions.find(name)
         if _is_missing(label):
-            return _Reading(item, None, who, str(skipped))
-        return _Reading(item, fold.checked_label(item, label_named(fold, label)), who, "")
+            return _Reading(item, name, None, who, str(skipped))
+        value = state.questions.read(item, label_named(state, label))
+        return _Reading(item, name, value, who, "")
     except AnswerError as error:
         raise type(error)(f"row {number}: {error}") from None
 
 
-def _plan(fold: Fold, reading: _Reading, correct: bool) -> str:
-    known = fold.answers.get(fold.find(reading.item))
+def _plan(state: StudyState, reading: _Reading, correct: bool) -> str:
+    known = state.own(state.questions.find(reading.name), reading.annotator)
     if known is None:
         return "skips" if reading.label is None else "labels"
     if known.label == reading.label:
@@ -229,12 +248,15 @@ def _plan(fold: Fold, reading: _Reading, correct: bool) -> str:
     return "corrections"
 
 
-def _refuse_twice(readings: Sequence[_Reading]) -> None:
+def _refuse_twice(state: StudyState, readings: Sequence[_Reading]) -> None:
+    """Raise where one question has two answers: of anybody, or of one where it takes several."""
     seen: dict[Any, Any] = {}
     for reading in readings:
-        if seen.setdefault(reading.item, reading.label) != reading.label:
+        who = None if state.rules.single else reading.annotator
+        known = seen.setdefault((state.questions.find(reading.name), who), reading.label)
+        if known != reading.label:
             raise ConflictingAnswer(
-                f"item {reading.item!r} is both {seen[reading.item]!r} and {reading.label!r} in "
+                f"item {reading.item!r} is both {known!r} and {reading.label!r} in "
                 "one file; nothing was recorded"
             )
 

@@ -7,25 +7,13 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from haystat.annotators import checked_name, is_writable
 from haystat.errors import BadOption, StudyError
-
-#: what can happen in a study, in the words of the log
-KINDS = {
-    "created": "the study began, with these settings and this sketch of the pool",
-    "candidates": "further items of a cell were fetched from the pool",
-    "stage": "items were drawn, with their weights",
-    "lease": "questions were handed to somebody, until a certain time",
-    "release": "questions were given back",
-    "answer": "labels were told",
-    "skip": "somebody cannot tell the label of an item",
-    "correction": "an answer was changed",
-    "note": "somebody wrote a remark",
-}
+from haystat.journal import stamp
 
 
 @dataclass(frozen=True)
@@ -79,6 +67,28 @@ def write(connection: sqlite3.Connection, entry: Entry) -> None:
     connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
+class SqliteJournal:
+    """The journal of a study, for one transaction: it is read along its chain of hashes."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def append(
+        self, last: Entry | None, kind: str, data: dict[str, Any], who: str | None, when: datetime
+    ) -> Entry:
+        """Add the entry that follows `last`."""
+        entry = next_entry(last, kind, data, who, when)
+        write(self.connection, entry)
+        return entry
+
+    def read(self, last: Entry | None = None) -> Iterator[Entry]:
+        """The entries that follow `last`; raises where one was changed or is missing."""
+        for entry in entries(self.connection, 0 if last is None else last.seq):
+            check_link(last, entry)
+            yield entry
+            last = entry
+
+
 def entries(connection: sqlite3.Connection, after: int = 0, until: int = 2**62) -> Iterator[Entry]:
     """The entries that follow number `after`, up to number `until`, in order."""
     query = "SELECT * FROM journal WHERE seq > ? AND seq <= ? ORDER BY seq"
@@ -100,13 +110,3 @@ def check_link(last: Entry | None, entry: Entry) -> None:
         found = ""
     if found != entry.hash:
         raise StudyError(f"entry {entry.seq} ({entry.kind}) was changed after it was written")
-
-
-def stamp(when: datetime) -> str:
-    """A time as the journal spells it."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def moment(time: str) -> datetime:
-    """The time that `stamp` spelt."""
-    return datetime.fromisoformat(time)

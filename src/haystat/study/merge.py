@@ -20,13 +20,13 @@ import numpy as np
 from haystat import measures
 from haystat.arguments import brief
 from haystat.errors import BadOption, ConflictingAnswer, StudyError
+from haystat.estimates import nonresponse
 from haystat.estimation.importance import estimate_importance
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
 from haystat.estimation.rows import Rows
 from haystat.measures.outputs import Outputs
-from haystat.study.estimate import nonresponse
-from haystat.study.fold import Fold
-from haystat.study.reuse import check_reuse
+from haystat.reuse import check_reuse
+from haystat.study.leases import StudyState
 from haystat.study.study import Study
 
 WITHOUT_MODEL = (
@@ -41,22 +41,22 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
         raise BadOption(f"studies are {brief(studies)}; give a list of opened studies")
     check_mergeable(studies)
     level = checked_level(level)
-    folds = []
+    states = []
     for study in studies:
-        with study.reading() as fold:
-            folds.append(fold)
-    first = folds[0]
+        with study.reading() as state:
+            states.append(state)
+    first = states[0]
     target = first.measure
     if measure is not None:
         target = measures.resolve(measure).bind(first.pool.schema)
-        for fold in folds:
-            check_reuse(fold.pool, fold.ledger.problem, fold.ledger.design, target)
-    used = [fold for fold in folds if fold.ledger.n_labels]
+        for state in states:
+            check_reuse(state.pool, state.ledger.problem, state.ledger.design, target)
+    used = [state for state in states if state.ledger.n_labels]
     if not used:
         why = "no study has a finished stage with a label"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
-    rows = [fold.ledger.rows() for fold in used]
-    outputs = [fold.pool.outputs(part.item) for fold, part in zip(used, rows, strict=True)]
+    rows = [state.ledger.rows() for state in used]
+    outputs = [state.pool.outputs(part.item) for state, part in zip(used, rows, strict=True)]
     estimate = estimate_importance(_joined(rows), target, _joined_outputs(outputs), level)
     return _with_warnings(estimate, used, rows)
 
@@ -125,13 +125,17 @@ def _joined_outputs(outputs: Sequence[Outputs]) -> Outputs:
     )
 
 
-def _with_warnings(estimate: Estimate, folds: Sequence[Fold], rows: Sequence[Rows]) -> Estimate:
+def _with_warnings(
+    estimate: Estimate, states: Sequence[StudyState], rows: Sequence[Rows]
+) -> Estimate:
     warnings = list(estimate.warnings)
-    if folds[0].ledger.design.estimator == "assisted":
+    if states[0].ledger.design.estimator == "assisted":
         warnings.append(WITHOUT_MODEL)
-    n_skipped = sum(len(fold.skipped) for fold in folds)
+    n_skipped = sum(len(state.skipped) for state in states)
     if n_skipped:
         draws = [part.n_draws for part in rows]
-        share = float(np.average([fold.ledger.unanswered_share() for fold in folds], weights=draws))
+        share = float(
+            np.average([state.ledger.unanswered_share() for state in states], weights=draws)
+        )
         warnings.append(nonresponse(n_skipped, share))
     return replace(estimate, warnings=tuple(warnings))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -19,12 +19,13 @@ from haystat.designs.base import Design, Problem
 from haystat.errors import BadOption, StudyError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
-from haystat.pool.base import AnyPool, Order
+from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
+from haystat.pool.numbers import NumberLosses
 from haystat.pool.order import unit_numbers
 from haystat.pool.tree import Tree
-from haystat.study.codec import (
+from haystat.study.arrays import (
     PLAIN,
     decode_array,
     encode_array,
@@ -89,8 +90,8 @@ def write_sketch(
     cells, losses = problem.cells, problem.losses
     order = pool.candidates(cells)
     parts = {"pool": _described(pool), "cells": _encode_cells(cells)}
-    if isinstance(losses, MeanLosses):
-        parts["losses"] = _encode_moments(losses)
+    if losses.kept():
+        parts["losses"] = _encode_losses(problem.measure, losses.kept())
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
     wanted = allotment(cells.size, share, total).tolist()
@@ -148,7 +149,10 @@ def chunk_digest(connection: sqlite3.Connection, cell: int, first: int) -> str:
 class SketchPool:
     """The pool of a study, as far as its file knows it. Keeps the contract of a pool."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], whole: Callable[[str], AnyPool]
+    ) -> None:
+        self._whole = whole  # the pool itself, to do something with
         parts = dict(connect().execute("SELECT name, content FROM sketch"))
         if not {"pool", "cells"} <= parts.keys():
             raise StudyError("the pool's sketch is missing; use a copy of the study")
@@ -169,7 +173,7 @@ class SketchPool:
         )
         self.items = Items(self.schema, connect, self.seed)
         self._cells = _decode_cells(unpack(parts["cells"]), self.items)
-        self._moments = unpack(parts["losses"]) if "losses" in parts else None
+        self._losses = unpack(parts["losses"]) if "losses" in parts else {}
 
     def __len__(self) -> int:
         return self.size
@@ -180,10 +184,13 @@ class SketchPool:
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of the study's measure look like from the cells."""
-        if self._moments is None:
+        kept = self._losses
+        if not kept:
             return equal_losses(measure, cells.example, len(self.classes))
-        first, second = (decode_array(self._moments[name]) for name in ("first", "second"))
-        return MeanLosses(measure, first, second)
+        if "first" in kept:
+            return MeanLosses(measure, decode_array(kept["first"]), decode_array(kept["second"]))
+        example, cell = _decode_outputs(kept["example"]), decode_array(kept["example_cell"])
+        return NumberLosses(measure, example, cell, decode_array(kept["deviation"]), self.outputs)
 
     def ordered(self, seed: int) -> Self:
         """The pool itself: its order was fixed when the study was made."""
@@ -196,6 +203,14 @@ class SketchPool:
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about the items at these positions."""
         return self.items.outputs(index)
+
+    def seen_by(self, other: Any) -> View:
+        """Another pool of the same items; it takes the pool itself to know which they are."""
+        return self._whole("compare its items with those of another pool").seen_by(other)
+
+    def specimens(self, cells: Cells) -> Iterator[Outputs]:
+        """The items that are at hand: the candidates, a random part of every cell."""
+        yield self.outputs(self.items.load_all()[0])
 
     def id_of(self, index: int) -> Any:
         """The user's id of the item at a position."""
@@ -363,13 +378,17 @@ def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
     return Cells(**arrays, example=_decode_outputs(given["example"]), of_item=of_item)
 
 
-def _encode_moments(losses: MeanLosses) -> dict[str, Any]:
-    if losses.second.size > MOST_MOMENTS:
+def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:
+    second = kept.get("second", np.zeros(0))
+    if second.size > MOST_MOMENTS:
         raise BadOption(
-            f"{losses.measure.name} has losses of {losses.second.size:.1e} moments, more than a "
+            f"{measure.name} has losses of {second.size:.1e} moments, more than a "
             "study file keeps; evaluate fewer systems or thresholds together"
         )
-    return {name: encode_array(name, getattr(losses, name)) for name in ("first", "second")}
+    return {
+        name: _encode_outputs(part) if name == "example" else encode_array(name, part)
+        for name, part in kept.items()
+    }
 
 
 def _encode_chunk(

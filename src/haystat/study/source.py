@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,53 @@ from haystat.engines.tables import Unblocked
 from haystat.errors import BadOption
 from haystat.files import read_columns, read_rows
 from haystat.measures.outputs import IntArray
-from haystat.pool.base import AnyPool
+from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import checked_columns
 from haystat.pool.memory import Pool
 from haystat.study.sketch import Records, no_records
 
 #: options of hs.Pool that a file does not hold
 OPTIONS = ("threshold", "strata", "stratify", "branching", "parents", "classes", "seed")
+
+
+class Source(Protocol):
+    """What a study is made from."""
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether it takes no reading."""
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+
+    def as_dict(self) -> dict[str, Any] | None:
+        """The same as JSON; None where only its maker can make it again."""
+
+
+@dataclass(frozen=True)
+class GivenPool:
+    """A pool that somebody has, and columns to show, {name: one value an item}."""
+
+    pool: AnyPool
+    show: Mapping[str, Any] | None = None
+    at_hand = True
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+        return self.pool, records_of(self.pool, self.show)
+
+    def as_dict(self) -> None:
+        """It is in no file."""
+
+
+def source_of(given: Any, show: Mapping[str, Any] | None = None) -> Source:
+    """What a study is to be made from, or was: a pool, or where to read it."""
+    if not hasattr(given, "as_dict"):
+        return GivenPool(checked_pool(given), show)
+    if show is not None:
+        raise BadOption("a PoolFile names its own columns to show: PoolFile(…, show=(…,))")
+    source: Source = given
+    return source
 
 
 @dataclass(frozen=True)
@@ -48,6 +88,7 @@ class PoolFile:
     table: str | None = None
     unblocked: tuple[str, ...] = ()
     key: str = "id"
+    at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_path("the path of a pool", self.path)
@@ -158,13 +199,13 @@ def _found(given: str, study: Path) -> str:
     return str(beside if beside.exists() and not path.exists() else path)
 
 
-def circumstances(pool: AnyPool, source: PoolFile | None) -> dict[str, Any]:
+def circumstances(pool: AnyPool, source: Source) -> dict[str, Any]:
     """What a study was made from and with."""
     return {
         "haystat": __version__,
         "numpy": np.__version__,
         "pool": {"fingerprint": pool.fingerprint, "seed": pool.seed, "size": pool.size},
-        "source": source.as_dict() if source else None,
+        "source": source.as_dict(),
     }
 
 

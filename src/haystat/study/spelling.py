@@ -27,7 +27,7 @@ def spelt(value: Any, known: Container[Any]) -> Any:
         guesses = [int(value), str(int(value))]
     elif isinstance(value, str):
         guesses += [value.strip(), whole_number(value)]
-    return next((guess for guess in guesses if _is_in(guess, known)), value)
+    return next((guess for guess in guesses if is_in(guess, known)), value)
 
 
 def whole_number(text: str) -> int | None:
@@ -73,7 +73,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _is_in(guess: Any, known: Container[Any]) -> bool:
+def is_in(guess: Any, known: Container[Any]) -> bool:
+    """Whether a value that may have no hash is known."""
     try:
         return guess in known
     except TypeError:  # a list has no hash

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from haystat.log import stage_records
-from haystat.study.fold import Fold
+from haystat.study.leases import StudyState
 
 
 @dataclass(frozen=True)
@@ -41,36 +40,32 @@ class Status:
     head: str
 
 
-def status_of(fold: Fold, now: datetime) -> Status:
+def status_of(state: StudyState, now: datetime) -> Status:
     """The counts at a time."""
-    ledger, pool = fold.ledger, fold.pool
-    told = [answer for answer in fold.answers.values() if answer.label is not None]
-    open_questions = fold.open_questions()
+    ledger, pool = state.ledger, state.pool
+    answers = [answer for _, answer in state.answers()]
+    told = [answer for answer in answers if answer.label is not None]
+    open_questions = ledger.pending
     finished = ledger.stages[: ledger.n_finished]
     by_label = Counter(str(answer.label) for answer in told)
     return Status(
-        fold.measure.name,
+        state.measure.name,
         str(ledger.design),
         ledger.seed,
         pool.size,
         pool.classes,
         len(told),
         ledger.n_labels,
-        len(fold.answers) - len(told),
+        len(answers) - len(told),
         len(open_questions),
-        sum(not fold.is_free(index, now) for index in open_questions),
+        sum(not state.is_free(question, now) for question in open_questions),
         len(ledger.stages),
         ledger.n_finished,
         sum(int(stage.count.sum()) for stage in finished),
         {str(label): by_label[str(label)] for label in pool.classes},
         dict(Counter(answer.who or "" for answer in told).most_common()),
-        fold.started,
-        "" if fold.last is None else fold.last.time,
-        fold.n_entries,
-        "" if fold.last is None else fold.last.hash,
+        state.started,
+        "" if state.last is None else state.last.time,
+        state.n_entries,
+        "" if state.last is None else state.last.hash,
     )
-
-
-def history_of(fold: Fold) -> list[dict[str, Any]]:
-    """One record a stage: draws, new labels, whether it is finished."""
-    return stage_records(fold.ledger.stages, fold.ledger.n_finished)

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from haystat.drafts import draft_of
 from haystat.errors import FileError, StorageError, StorageFull, StudyError, StudyExists
 from haystat.study import opened
+from haystat.study.journal import SqliteJournal
 
 APPLICATION_ID = 0x68617973  # "hays"
 BUSY_SECONDS = 30.0
@@ -92,16 +93,22 @@ class Store:
                 draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Iterator[SqliteJournal]:
         """One consistent view of the file."""
-        yield from self._transaction("BEGIN")
+        with self._transaction("BEGIN") as connection:
+            yield SqliteJournal(connection)
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self) -> Iterator[SqliteJournal]:
         """The only writer until the block ends; all of it is kept, or nothing."""
         if self.read_only:
             raise _read_only(self.path)
-        yield from self._transaction("BEGIN IMMEDIATE")
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield SqliteJournal(connection)
+
+    def check(self) -> None:
+        """Raise in a child that was forked in the middle of a transaction."""
+        opened.check(self.path)
 
     def copy_to(self, path: str | Path) -> None:
         """A whole copy of the file as it is now, while others may write."""
@@ -127,6 +134,7 @@ class Store:
             self._connection = None
         return True
 
+    @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self.lock, clear_errors(self.path):
             connection = self.connection()
@@ -162,8 +170,8 @@ class Store:
             )
         if version == len(MIGRATIONS):
             return
-        with self.write() as connection:
-            _apply_migrations(connection, _version(connection))
+        with self.write() as journal:
+            _apply_migrations(journal.connection, _version(journal.connection))
 
 
 @contextmanager

@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
 from haystat import designs, measures
-from haystat.annotators import checked_name
+from haystat.annotators import checked_name, checked_rules
 from haystat.arguments import brief, checked_choice, checked_integer, checked_path, checked_text
 from haystat.designs.base import Design
 from haystat.disk import readable, writable
-from haystat.errors import (
-    BadOption,
-    BudgetError,
-    ConflictingAnswer,
-    StudyError,
-    UnknownItem,
-)
-from haystat.estimation.result import Estimate
-from haystat.evaluation import RandomState, seed_from
+from haystat.errors import BadOption, StudyError
+from haystat.journal import Clock, now_utc, stamp
 from haystat.ledger import pose
-from haystat.log import Stage
-from haystat.pool.base import AnyPool, checked_pool
-from haystat.questions import checked_answers
-from haystat.study import journal
-from haystat.study.codec import decode_design, decode_measure, encode_design, encode_measure
+from haystat.live import Draft, Live
+from haystat.loop import Loop, RandomState, checked_number_of_questions, seed_from
+from haystat.measures.base import Measure
+from haystat.pool.base import AnyPool
+from haystat.questions import Query
+from haystat.settings import decode_design, decode_measure, decode_rules, encode_settings
+from haystat.state import LEDGERS
 from haystat.study.damage import damage_told
-from haystat.study.draft import Draft
-from haystat.study.estimate import estimate_fold
-from haystat.study.fold import Answer, Fold
-from haystat.study.journal import Entry
-from haystat.study.live import Live
+from haystat.study.journal import next_entry, write
+from haystat.study.leases import StudyState
 from haystat.study.questions import Question, seconds_of
 from haystat.study.sketch import CellDry, SketchPool, first_shares, write_sketch
-from haystat.study.source import PoolFile, circumstances, records_of
-from haystat.study.status import Status, history_of, status_of
+from haystat.study.source import PoolFile, circumstances, source_of
+from haystat.study.status import Status, status_of
 from haystat.study.store import Store
 from haystat.study.supply import Supply
 
 CANDIDATES = 100_000  # items that a study file keeps ready
 
-Clock = Callable[[], datetime]
 
-
-def now_utc() -> datetime:
-    """The time, as leases and the journal see it."""
-    return datetime.now(UTC)
-
-
-class Study:
+class Study(Loop):
     """An evaluation in one file: durable, shared, and open to audit.
 
     Make one with `Study.create`, come back to it with `Study.open`. Ask, tell and estimate give
@@ -66,6 +51,8 @@ class Study:
     ...     st.estimate().value
     1.0
     """
+
+    pool: SketchPool
 
     def __init__(
         self,
@@ -82,6 +69,7 @@ class Study:
         with readable(self.path), damage_told(self.path):
             self._store = Store(path, read_only=read_only)
         self._clock = clock
+        self._given = measure
         try:
             with damage_told(self.path):
                 self._read(pool, show, measure, design)
@@ -91,19 +79,19 @@ class Study:
 
     def _read(self, pool: Any, show: Any, measure: Any, design: Any) -> None:
         """What the file says, and whether it can be understood."""
-        with self._store.read() as connection:
-            created = next(journal.entries(connection), None)
+        with self._store.read() as journal:
+            created = next(journal.read(), None)
         if created is None or created.kind != "created":
             raise StudyError(f"{self.path} has no beginning; run haystat verify, or use a copy")
-        journal.check_link(None, created)
         self.settings: dict[str, Any] = created.data
-        self.pool = SketchPool(self._store.connection)
+        self.pool = SketchPool(self._store.connection, lambda what: self._supply.pool(what))
         self.measure = decode_measure(self.settings["measure"], measure).bind(self.pool.schema)
         self.design = decode_design(self.settings["design"], design)
         self.seed: int = self.settings["seed"]
-        source = pool if pool is not None else PoolFile.recorded(self.settings["source"], self.path)
-        self._supply = Supply(self.path, self.pool, source, show)
-        self._live = Live(self._store, self.new_fold, self._clock)
+        source = PoolFile.recorded(self.settings["source"], self.path)
+        given = source if pool is None else source_of(pool, show)
+        self._supply = Supply(self.path, self.pool, given)
+        self._live: Live[StudyState] = Live(self._store, self.new_state, self._clock)
         with self._live.reading():
             pass  # a damaged journal is refused now, not at the first question
 
@@ -120,41 +108,37 @@ class Study:
         show: Mapping[str, Any] | None = None,
         candidates: int = CANDIDATES,
         clock: Clock = now_utc,
+        annotators: Sequence[str] | None = None,
+        answers_per_item: int = 1,
+        disagreement: str = "majority",
         **options: Any,
     ) -> Study:
-        """A new study of a pool; `measure`, `design`, `random_state` as in hs.Evaluation.
+        """A new study of a pool; what is not explained here is as in hs.Evaluation.
 
         pool: a pool, or a PoolFile, which the study can read again when it needs more items.
         show: columns for the person who labels, {name: one value an item}.
         candidates: about how many items the file keeps ready, so that it can do without the pool.
         """
         path = checked_path("the path of a study", path)
-        checked_choice("oracle of a study", oracle, ["deterministic"])
+        checked_choice("oracle", oracle, LEDGERS)
         candidates = checked_integer("candidates", candidates, smallest=1)
-        if not isinstance(pool, PoolFile):
-            checked_pool(pool)
-        if isinstance(pool, PoolFile) and show is not None:
-            raise BadOption("a PoolFile names its own columns to show: PoolFile(…, show=(…,))")
-        source = pool if isinstance(pool, PoolFile) else None
-        whole, records = pool.read() if isinstance(pool, PoolFile) else (pool, None)
-        records = records or records_of(whole, show)
-        if whole.schema.numeric:
-            raise BadOption("a study takes labels that are classes; use hs.Evaluation for numbers")
+        source = source_of(pool, show)
+        whole, records = source.read()
+        rules = checked_rules(annotators, answers_per_item, disagreement, oracle, whole.schema)
         named = designs.default_name(whole.schema, oracle) if design is None else design
         chosen = designs.resolve(named, **options)
         bound = measures.resolve(measure).bind(whole.schema)
         seed = seed_from(random_state)
         whole = whole.ordered(seed)
-        problem = pose(whole, bound)
+        problem = pose(whole, bound, oracle)
         share = first_shares(problem, chosen, seed)
-        settings = {"measure": encode_measure(measure), "design": encode_design(chosen)}
-        settings |= {"oracle": oracle, "seed": seed, **circumstances(whole, source)}
+        settings = encode_settings(measure, chosen, oracle, seed, rules)
+        settings |= circumstances(whole, source)
         with writable(path), Store.create(path) as connection:
             digest = write_sketch(connection, whole, problem, share, candidates, records)
             settings["sketch"] = digest
-            journal.write(connection, journal.next_entry(None, "created", settings, None, clock()))
-        kept = source or whole
-        return cls(path, pool=kept, show=show, measure=measure, design=chosen, clock=clock)
+            write(connection, next_entry(None, "created", settings, None, clock()))
+        return cls(path, pool=pool, show=show, measure=measure, design=chosen, clock=clock)
 
     @classmethod
     def open(cls, path: str | Path, **options: Any) -> Study:
@@ -171,91 +155,35 @@ class Study:
         annotator: str | None = None,
         lease: str | float | timedelta = "1h",
         stage: int = 1,
+        holder: str | None = None,
     ) -> list[Question]:
         """n questions that nobody else holds; they are the asker's until the lease is over.
 
         A named annotator gets those first that he or she holds already, so that asking again
         after a crash loses nothing. Then come questions that were given back or whose lease has
         run out, then a new stage of draws, of at least `stage` questions: those beyond n wait for
-        the next who asks. Fewer are returned when there is less to learn.
+        the next who asks. Fewer are returned when there is less to learn. holder: who has the
+        lease, if that is not the annotator, say a tab of a browser.
         """
-        n, stage = (checked_integer("the number of labels", k, smallest=1) for k in (n, stage))
-        if n > self.pool.size:
-            raise BudgetError(f"{n} labels wanted, but the pool has {self.pool.size} items")
+        stage = checked_integer("the number of labels", stage, smallest=1)
         length = timedelta(seconds=seconds_of(lease))
-        annotator = checked_name(annotator)
-        with self._live.writing() as (fold, draft):
-            now = draft.now
-            held = fold.held_by(annotator, now)[:n] if annotator is not None else []
-            free = [i for i in fold.open_questions() if fold.is_free(i, now)][: n - len(held)]
-            chosen = held + free
-            missing = int(n) - len(chosen)
-            if missing:
-                size = min(max(missing, int(stage)), self.pool.size)
-                chosen += self._new_stage(fold, draft, size)[:missing]
+        annotator, holder = checked_name(annotator), checked_name(holder)
+        holder = annotator if holder is None else holder
+        with self._live.writing() as (state, draft):
+            n = checked_number_of_questions(n, state)
+            state.rules.check_name(annotator)
+            held = state.held_by(holder, draft.now)[:n] if holder is not None else []
+            free = state.free_for(annotator, holder, draft.now)[: n - len(held)]
+            chosen = [state.questions.query(question) for question in held + free]
+            missing = n - len(chosen)
+            if missing and state.may_begin(annotator):
+                size = min(max(missing, stage), self.pool.size)
+                chosen += self._new_stage(state, draft, size)[:missing]
             if chosen:
-                items = [self.pool.id_of(index) for index in chosen]
-                until = journal.stamp(now + length)
-                draft.add("lease", {"items": items, "until": until}, annotator)
-        with self._live.reading() as fold:
-            return [fold.question(index) for index in chosen]
-
-    def tell(self, answers: Mapping[Any, Any], annotator: str | None = None) -> None:
-        """Take the labels of items that were asked about: any order, any number, from anybody.
-
-        The same answer again is fine; another one is an error, and so is an item that was never
-        asked about: nothing of that call is then recorded. A skipped item may be answered later.
-        """
-        checked_answers(answers)
-        annotator = checked_name(annotator)
-        with self._live.writing() as (fold, draft):
-            labels = []
-            for item, label in answers.items():
-                index, value = fold.find(item), fold.checked_label(item, label)
-                known = fold.answers.get(index)
-                if known is None or known.label is None:
-                    labels.append([self.pool.id_of(index), value])
-                elif known.label != value:
-                    raise ConflictingAnswer(
-                        f"item {item!r} was answered {known.label!r}{_by(known)} and is now "
-                        f"{label!r}; use correct() if the first was wrong; nothing was recorded"
-                    )
-            if labels:
-                draft.add("answer", {"labels": labels}, annotator)
-
-    def skip(self, item: Any, reason: str = "", annotator: str | None = None) -> None:
-        """Record that nobody can tell the label of an item that was asked about."""
-        annotator = checked_name(annotator)
-        with self._live.writing() as (fold, draft):
-            index = fold.find(item)
-            known = fold.answers.get(index)
-            if known is not None and known.label is not None:
-                raise ConflictingAnswer(
-                    f"item {item!r} was answered {known.label!r}{_by(known)}; use "
-                    "correct(item, None) to take that back; nothing was recorded"
-                )
-            if known is None:
-                data = {"item": self.pool.id_of(index), "reason": str(reason)}
-                draft.add("skip", data, annotator)
-
-    def correct(
-        self, item: Any, label: Any, reason: str = "", annotator: str | None = None
-    ) -> None:
-        """Change the answer about an item; None makes it one that nobody can tell.
-
-        The journal keeps both. Draws made before keep their weights, which rest on what was
-        known then; draws made from now on know the new label.
-        """
-        annotator = checked_name(annotator)
-        with self._live.writing() as (fold, draft):
-            index = fold.find(item)
-            value = None if label is None else fold.checked_label(item, label)
-            known = fold.answers.get(index)
-            if known is None:
-                raise UnknownItem(f"item {item!r} has no answer to correct; use tell() or skip()")
-            if known.label != value:
-                data = {"item": self.pool.id_of(index), "label": value, "was": known.label}
-                draft.add("correction", {**data, "reason": str(reason)}, annotator)
+                until = stamp(draft.now + length)
+                draft.add("lease", {**state.named(chosen), "until": until}, holder)
+        with self._live.reading() as state:
+            return [state.query(state.questions.at(query.key)) for query in chosen]
 
     def release(self, annotator: str | None, items: Iterable[Any] | None = None) -> None:
         """Give back questions before their lease is over; all that the annotator holds by default.
@@ -263,88 +191,46 @@ class Study:
         Without a name, say which items.
         """
         annotator = checked_name(annotator)
-        with self._live.writing() as (fold, draft):
+        with self._live.writing() as (state, draft):
             if items is None and annotator is None:
                 raise BadOption("say whose questions, or which items, are given back")
             if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
                 raise BadOption(f"items are {brief(items)}; give a list of items")
-            given = None if items is None else {fold.find(item) for item in items}
+            given = None if items is None else {state.questions.find(item) for item in items}
             back = [
-                self.pool.id_of(index)
-                for index, lease in fold.leases.items()
-                if lease.who == annotator and (given is None or index in given)
+                state.questions.query(question)
+                for question, held in state.leases.items()
+                if annotator in held and (given is None or question in given)
             ]
             if back:
-                draft.add("release", {"items": back}, annotator)
+                draft.add("release", state.named(back), annotator)
 
     def note(self, text: str, annotator: str | None = None, item: Any = None) -> None:
         """Write a remark into the journal, about an item or the study."""
         annotator = checked_name(annotator)
-        with self._live.writing() as (fold, draft):
+        with self._live.writing() as (state, draft):
             data = {"text": str(text)}
             if item is not None:
-                data["item"] = self.pool.id_of(fold.find(item))
+                data["item"] = state.questions.query(state.find_about(item)).item
             draft.add("note", data, annotator)
-
-    def estimate(
-        self,
-        measure: Any = None,
-        level: float = 0.95,
-        *,
-        covariance: str = "sample",
-        stage_weights: str = "draws",
-    ) -> Estimate:
-        """The measure from all finished stages; another measure reuses the same labels."""
-        with self._live.reading() as fold:
-            options = {"covariance": covariance, "stage_weights": stage_weights}
-            return estimate_fold(fold, measure, level, **options)
-
-    @property
-    def n_labels(self) -> int:
-        """Labels taken so far, skipped items left out."""
-        with self._live.reading() as fold:
-            return sum(answer.label is not None for answer in fold.answers.values())
-
-    @property
-    def pending(self) -> list[Question]:
-        """Questions that wait for an answer, whoever holds them."""
-        with self._live.reading() as fold:
-            return [fold.question(index) for index in fold.open_questions()]
-
-    @property
-    def history(self) -> list[dict[str, Any]]:
-        """One record a stage: draws, new labels, whether it is finished."""
-        with self._live.reading() as fold:
-            return history_of(fold)
-
-    @property
-    def answers(self) -> list[Answer]:
-        """The newest answer about each item, in the order of their first answers."""
-        with self._live.reading() as fold:
-            return list(fold.answers.values())
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The whole journal."""
-        return self._live.entries()
 
     def status(self) -> Status:
         """How far the study is, and who did what."""
-        with self._live.reading() as fold:
-            return status_of(fold, self._clock())
+        with self._live.reading() as state:
+            return status_of(state, self._clock())
 
     def held_by(self, annotator: str) -> list[Question]:
         """The questions that an annotator holds now."""
         annotator = checked_name(annotator) or ""
-        with self._live.reading() as fold:
-            return [fold.question(index) for index in fold.held_by(annotator, self._clock())]
+        with self._live.reading() as state:
+            return [state.query(question) for question in state.held_by(annotator, self._clock())]
 
     def record_of(self, item: Any) -> dict[str, Any]:
         """The columns to show of an item that was asked about."""
-        with self._live.reading() as fold:
-            return self.pool.record_of(fold.find(item))
+        with self._live.reading() as state:
+            return self.pool.record_of(state.ledger.item_of(state.find_about(item)))
 
-    def reading(self) -> AbstractContextManager[Fold]:
+    def reading(self) -> AbstractContextManager[StudyState]:
         """The state as of now, for reports: its ledger, answers, leases and pool."""
         return self._live.reading()
 
@@ -376,24 +262,25 @@ class Study:
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r}, {self.measure.name}, {self.design})"
 
-    def new_fold(self) -> Fold:
+    def new_state(self) -> StudyState:
         """The state before the first entry."""
-        return Fold(self.pool, self.measure, self.design, self.seed)
+        rules = decode_rules(self.settings)
+        given = (self.pool, self.measure, self.design, self.seed, self.settings["oracle"], rules)
+        return StudyState(*given)
 
-    def _new_stage(self, fold: Fold, draft: Draft, n: int) -> list[int]:
-        stage = self._drawn(fold, draft, n)
-        if stage.n_new == 0:
-            return []
-        draft.add("stage", fold.stage_data(stage, n))
-        return [int(index) for index in stage.item[: stage.n_new]]
+    @property
+    def given_measure(self) -> Measure:
+        """The measure as it was given, not bound to a pool."""
+        return decode_measure(self.settings["measure"], self._given)
 
-    def _drawn(self, fold: Fold, draft: Draft, n: int) -> Stage:
+    def _new_stage(self, state: StudyState, draft: Draft, n: int) -> list[Query]:
+        """Draw a stage; where a cell has run dry, after its further items were fetched."""
         while True:
             try:
-                return fold.ledger.draw(n)
+                stage = state.ledger.draw(n)
+                break
             except CellDry as dry:
                 self._supply.refill(draft, self.measure, dry)
-
-
-def _by(answer: Answer) -> str:
-    return "" if answer.who is None else f" by {answer.who}"
+        if stage.n_new:
+            draft.add("stage", state.stage_data(stage, n))
+        return state.questions.to_come(stage)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from haystat.errors import StudyError
+from haystat.live import Draft
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
-from haystat.study.draft import Draft
+from haystat.study.journal import SqliteJournal
 from haystat.study.sketch import (
     CHUNK,
     CellDry,
@@ -18,7 +18,7 @@ from haystat.study.sketch import (
     chunk_digest,
     write_chunks,
 )
-from haystat.study.source import PoolFile, records_of
+from haystat.study.source import Source
 
 
 class Supply:
@@ -28,44 +28,49 @@ class Supply:
         self,
         path: Path,
         sketch: SketchPool,
-        source: AnyPool | PoolFile | None,
-        show: Mapping[str, Any] | None,
+        source: Source | None,
     ) -> None:
         self._path = path
         self._sketch = sketch
         self._source = source
         self._whole: tuple[AnyPool, Records] | None = None
-        if source is not None and not isinstance(source, PoolFile):
-            self._whole = self._checked(source), records_of(source, show)
+        if source is not None and source.at_hand:
+            self._read("")
 
     def refill(self, draft: Draft, measure: Measure, dry: CellDry) -> None:
         """Fetch as many candidates of a cell as there are already, and at least a chunk."""
-        pool, records = self._pool(dry)
+        why = f"has no further items of cell {dry.cell} ({dry.n_kept} were kept)"
+        pool, records = self._read(why)
         cells = pool.cells(measure)
         order = pool.candidates(cells)
         stop = min(int(cells.size[dry.cell]), dry.n_kept + max(CHUNK, dry.n_kept))
         item, u = order.first(dry.cell, stop)
         run = item[dry.n_kept :], u[dry.n_kept :]
-        write_chunks(draft.connection, pool, records, {dry.cell: dry.n_kept}, [run])
+        connection = cast(SqliteJournal, draft.journal).connection
+        write_chunks(connection, pool, records, {dry.cell: dry.n_kept}, [run])
         firsts = range(dry.n_kept, stop, CHUNK)
-        chunks = [[first, chunk_digest(draft.connection, dry.cell, first)] for first in firsts]
-        draft.note_refill(dry.cell, dry.n_kept)
+        chunks = [[first, chunk_digest(connection, dry.cell, first)] for first in firsts]
+        # Should the transaction fail, what was read of its candidates is not in the file.
+        draft.if_lost.append(lambda: self._sketch.items.forget(dry.cell, dry.n_kept))
         draft.add("candidates", {"cell": dry.cell, "chunks": chunks})
 
-    def _pool(self, dry: CellDry) -> tuple[AnyPool, Records]:
+    def pool(self, what: str) -> AnyPool:
+        """The pool itself, to do something that the sketch of it cannot."""
+        return self._read(f"cannot {what} by itself")[0]
+
+    def _read(self, why: str) -> tuple[AnyPool, Records]:
         if self._whole is not None:
             return self._whole
-        if not isinstance(self._source, PoolFile):
+        if self._source is None:
             raise StudyError(
-                f"{self._path} has no further items of cell {dry.cell} ({dry.n_kept} were kept); "
-                "open it with the pool: Study.open(path, pool=pool)"
+                f"{self._path} {why}; open it with the pool: Study.open(path, pool=pool)"
             )
         try:
             pool, records = self._source.read()
         except FileNotFoundError as error:
             raise StudyError(
-                f"{self._path} needs more items from its pool, but there is {error}; put the file "
-                "back, or beside the study"
+                f"{self._path} {why} and needs its pool, but there is {error}; put the file back, "
+                "or beside the study"
             ) from None
         self._whole = self._checked(pool), records
         return self._whole

@@ -20,12 +20,14 @@ from haystat.arguments import checked_path
 from haystat.designs.base import Design
 from haystat.disk import readable
 from haystat.errors import HaystatError, StudyError
+from haystat.estimates import estimate_state
 from haystat.estimation.result import Estimate
+from haystat.journal import moment
+from haystat.state import plain
 from haystat.study import journal
 from haystat.study.damage import SYMPTOMS, damage_told
-from haystat.study.estimate import estimate_fold
-from haystat.study.fold import Fold
 from haystat.study.journal import Entry
+from haystat.study.leases import StudyState
 from haystat.study.sketch import CellDry, chunk_digest, sketch_digest
 from haystat.study.store import Store
 from haystat.study.study import Study
@@ -89,22 +91,22 @@ def _replayed(path: Path, entries: list[Entry], measure: Any, design: Any) -> Ve
     n_stages, n_labels, estimate = 0, 0, None
     try:
         with damage_told(path), Study.open(path, measure=measure, design=design) as study:
-            fold = study.new_fold()
+            state = study.new_state()
             for entry in entries:
-                findings += _guarded(entry.seq, partial(_applied, fold, entry))
+                findings += _guarded(entry.seq, partial(_applied, state, entry))
                 if findings:
                     break
-            n_stages, n_labels = len(fold.ledger.stages), fold.ledger.n_labels
-            estimate = None if findings else estimate_fold(fold, None, 0.95)
+            n_stages, n_labels = len(state.ledger.stages), state.ledger.n_labels
+            estimate = None if findings else estimate_state(state, None, 0.95)
     except HaystatError as error:
         findings.append(Finding(None, str(error)))
     return Verdict(len(entries), n_stages, n_labels, head, tuple(findings), estimate)
 
 
-def _applied(fold: Fold, entry: Entry) -> Iterator[Finding]:
+def _applied(state: StudyState, entry: Entry) -> Iterator[Finding]:
     """Check an entry against the state so far, then take it into account."""
-    yield from _entry_findings(fold, entry)
-    fold.apply(entry)
+    yield from _entry_findings(state, entry)
+    state.apply(entry)
 
 
 def _guarded(seq: int | None, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
@@ -172,35 +174,33 @@ def _sketch_findings(connection: sqlite3.Connection, entries: list[Entry]) -> It
         yield Finding(None, "the pool's sketch was changed after the study began")
 
 
-def _entry_findings(fold: Fold, entry: Entry) -> Iterator[Finding]:
+def _entry_findings(state: StudyState, entry: Entry) -> Iterator[Finding]:
     """What an entry says against what the entries before it allow."""
     data = entry.data
     if entry.kind == "stage":
-        yield from _stage_findings(fold, entry)
+        yield from _stage_findings(state, entry)
     elif entry.kind == "lease":
-        now = journal.moment(entry.time)
-        for item in data["items"]:
-            index = fold.find(item)
-            held = not fold.is_free(index, now)
-            if held and (entry.who is None or fold.leases[index].who != entry.who):
+        now = moment(entry.time)
+        for item, question in zip(data["items"], state.asked_in(data), strict=True):
+            if not state.is_free(question, now, entry.who):
                 yield Finding(entry.seq, f"item {item!r} was handed out while somebody held it")
-            if index in fold.answers:
+            if question in state.ledger.label_of:
                 yield Finding(entry.seq, f"item {item!r} was handed out after its answer")
     elif entry.kind == "answer":
-        for item, label in data["labels"]:
-            known = fold.answers.get(fold.find(item))
-            if known is not None and known.label not in (None, label):
+        for item, label, *key in data["labels"]:
+            known = state.own(state.question_at(item, *key), entry.who)
+            if known is not None and known.label not in (None, plain(label)):
                 yield Finding(entry.seq, f"item {item!r} had another answer already")
     elif entry.kind == "correction":
-        known = fold.answers.get(fold.find(data["item"]))
-        if known is None or known.label != data["was"]:
+        known = state.own(state.question_at(data["item"], data.get("key")), entry.who)
+        if known is None or known.label != plain(data["was"]):
             yield Finding(entry.seq, f"item {data['item']!r} had no such answer to correct")
 
 
-def _stage_findings(fold: Fold, entry: Entry) -> Iterator[Finding]:
+def _stage_findings(state: StudyState, entry: Entry) -> Iterator[Finding]:
     """Draw the stage again."""
     data = entry.data
-    again = fold.stage_data(fold.ledger.draw(data["labels"]), data["labels"])
+    again = state.stage_data(state.ledger.draw(data["labels"]), data["labels"])
     drawn, right = (np.array(given.get("inclusion", [])) for given in (data, again))
     if drawn.shape != right.shape or not np.allclose(drawn, right, rtol=RELATIVE, atol=0):
         yield Finding(entry.seq, "the inclusion probabilities are wrong")

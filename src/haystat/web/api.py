@@ -63,6 +63,7 @@ def study_info(room: Room) -> models.StudyInfo:
         design=str(study.design),
         items=study.pool.size,
         classes=list(study.pool.classes),
+        oracle=study.settings["oracle"],
         names=list(room.names),
         prompt=options.prompt or "Which label is right?",
         images=list(options.images),
@@ -82,11 +83,11 @@ async def ask(request: Request, given: models.Ask) -> models.Questions:
 
 def _questions(room: Room, study: Study, n: int, asker: models.Asker) -> list[models.Question]:
     """Questions, some of them for a second opinion where the study wants that."""
-    questions = work.hand_out(study, n, asker.holder)
+    questions = work.hand_out(study, n, asker.annotator, asker.holder)
     n_second = round(n * room.options.second)
     if n_second:
-        with study.reading() as fold:
-            again = work.to_review(fold, asker.annotator, room.watch.opinions, n_second)
+        with study.reading() as state:
+            again = work.to_review(state, asker.annotator, room.watch.opinions, n_second)
         questions = _mixed(questions, again)
     found: list[models.Question] = []
     size = 0
@@ -114,7 +115,7 @@ def _named(item: Any) -> Any:
 async def tell(request: Request, given: models.Tell) -> models.Taken:
     """Take answers, and hand out more questions in the same breath if `ask` says so."""
     room = await room_of(request)
-    answers = [(answer.item, answer.label) for answer in given.answers]
+    answers = [work.Given(answer.item, answer.label, answer.key) for answer in given.answers]
     room.stay(given.holder)
 
     def action(study: Study) -> tuple[list[work.Told], dict[str, Any]]:
@@ -134,20 +135,19 @@ async def tell(request: Request, given: models.Tell) -> models.Taken:
     return models.Taken([_told(one) for one in taken], **more)
 
 
-def _note_opinions(
-    room: Room, who: str, taken: list[work.Told], answers: list[tuple[Any, Any]]
-) -> None:
-    for told, (_, label) in zip(taken, answers, strict=True):
+def _note_opinions(room: Room, who: str, taken: list[work.Told], answers: list[work.Given]) -> None:
+    for told, given in zip(taken, answers, strict=True):
         if told.outcome == work.SECOND:
             by_text = {str(value): value for value in room.study.pool.classes}
-            room.watch.opinions.append((told.item, who, by_text.get(str(label), label)))
+            label = by_text.get(str(given.label), given.label)
+            room.watch.opinions.append((told.item, who, label))
 
 
 async def skip(request: Request, given: models.Skip) -> models.Told:
     """Take down that somebody cannot tell the label of an item."""
     room = await room_of(request)
     told = await room.desk.write(
-        lambda study: work.skip(study, given.item, given.reason, given.annotator)
+        lambda study: work.skip(study, given.item, given.reason, given.annotator, given.key)
     )
     room.watch.changed()
     return _told(told)

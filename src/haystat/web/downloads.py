@@ -80,9 +80,9 @@ def picture_path(room: Room, study: Study, item: str, column: str) -> Path | Non
     """Where a picture lies, if that is beside the pool's file or below it."""
     if column not in room.options.images:
         return None
-    with study.reading() as fold:
-        index = fold.index_of.get(item_named(fold, item))
-        value = None if index is None else fold.pool.record_of(index).get(column)
+    with study.reading() as state:
+        index = state.questions.index_of.get(item_named(state, item))
+        value = None if index is None else state.pool.record_of(index).get(column)
     source = study.settings.get("source") or {}
     folder = Path(source["path"]).parent if source.get("path") else study.path.parent
     return path_below(folder, value) if isinstance(value, str) else None

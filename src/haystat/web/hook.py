@@ -18,7 +18,7 @@ from haystat.annotators import checked_name
 from haystat.errors import AnswerError, BadOption, FileError, HaystatError
 from haystat.formats.base import Reply
 from haystat.formats.label_studio import task_replies
-from haystat.study.answers import item_named, label_named
+from haystat.study.answers import label_named
 from haystat.study.journal import Entry
 from haystat.study.study import Study
 from haystat.web import work
@@ -121,18 +121,17 @@ def take(study: Study, annotations: Sequence[Annotation]) -> dict[str, Any]:
 
     What somebody says again about an item corrects what he or she said before.
     """
-    with study.reading() as fold:
+    with study.reading() as state:
         for one in annotations:
-            item = item_named(fold, one.item)
-            fold.find(item)
+            item, _, _ = work.found(state, one.item)
             if one.label is not None:
-                fold.checked_label(item, label_named(fold, one.label))
+                state.questions.read(item, label_named(state, one.label))
     taken = []
     for one in annotations:
         if one.label is None:
             told = work.skip(study, one.item, one.reason, one.who)
         else:
-            answer = [(one.item, one.label)]
+            answer = [work.Given(one.item, one.label)]
             (told,) = work.tell(study, answer, one.who, True, "changed in Label Studio")
         if one.id is not None:
             _remark(study, {"annotation": one.id, "label": one.label}, one.who, told.item)
@@ -162,16 +161,16 @@ def withdraw(study: Study, numbers: Iterable[int | str]) -> dict[str, Any]:
 
 
 def _replace(study: Study, gone: Annotation, left: Annotation | None) -> str:
-    with study.reading() as fold:
-        answer = fold.answers.get(fold.find(gone.item))
-        label = None if gone.label is None else label_named(fold, gone.label)
+    with study.reading() as state:
+        answer = state.answer_to(work.found(state, gone.item)[2])
+        label = None if gone.label is None else label_named(state, gone.label)
     if answer is None or (answer.who, answer.label) != (gone.who, label):
         return "kept"
     why = f"annotation {gone.id} was deleted in Label Studio"
     study.correct(gone.item, None, why, gone.who)
     if left is None or left.label is None:
         return "withdrawn"
-    work.tell(study, [(gone.item, left.label)], left.who)
+    work.tell(study, [work.Given(gone.item, left.label)], left.who)
     return "corrected"
 
 

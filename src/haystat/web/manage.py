@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from haystat import measures
-from haystat.evaluation import seed_from
+from haystat.loop import seed_from
 from haystat.measures.regression import R2, MeanAbsoluteError, MeanSquaredError
 from haystat.planning.plan import plan as make_plan
 from haystat.study.source import PoolFile

@@ -24,7 +24,14 @@ VISIBLE = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*[^\x00-\x20]"
 
 # Ids and labels are looked up as they are; those of a pool may hold any character.
 Item: TypeAlias = int | str
-Label: TypeAlias = bool | int | float | str
+Label: TypeAlias = bool | int | float | str | list[float]
+Key: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=100,
+        description="Which question about the item, where answers to the same one may differ.",
+    ),
+]
 Text: TypeAlias = Annotated[str, Meta(max_length=200, pattern=PLAIN)]
 Texts: TypeAlias = Annotated[list[Text], Meta(max_length=100)]
 Shown: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT, pattern=PLAIN)]
@@ -123,6 +130,7 @@ class Answer(Struct):
 
     item: Item
     label: Label
+    key: Key | None = None
 
 
 class Tell(Asker, kw_only=True):
@@ -139,6 +147,7 @@ class Skip(Asker, kw_only=True):
     """Nobody can tell."""
 
     item: Item
+    key: Key | None = None
     reason: Annotated[str, Meta(max_length=500, pattern=PLAIN)] = ""
 
 
@@ -236,6 +245,7 @@ class StudyInfo(Struct):
     design: str
     items: int
     classes: list[Any]
+    oracle: str
     names: list[str]
     prompt: str
     images: list[str]

@@ -11,11 +11,10 @@ import numpy as np
 
 from haystat.annotators import agreement
 from haystat.errors import HaystatError
+from haystat.estimates import estimate_state
 from haystat.estimation.result import Estimate
-from haystat.log import NO_ANSWER
 from haystat.report.words import headline, meaning
-from haystat.study.estimate import estimate_fold
-from haystat.study.fold import Fold
+from haystat.study.leases import StudyState
 from haystat.study.status import status_of
 from haystat.web.progress import progress
 
@@ -25,15 +24,17 @@ MOST_COMPONENTS = 12
 Opinions = Sequence[tuple[Any, str | None, Any]]
 
 
-def snapshot(fold: Fold, wanted: float, now: datetime, level: float = 0.95) -> dict[str, Any]:
+def snapshot(
+    state: StudyState, wanted: float, now: datetime, level: float = 0.95
+) -> dict[str, Any]:
     """All that the page shows of a study at a time."""
-    estimate = estimate_fold(fold, None, level)
+    estimate = estimate_state(state, None, level)
     return {
-        "status": asdict(status_of(fold, now)),
+        "status": asdict(status_of(state, now)),
         "estimate": estimate_dict(estimate),
-        "progress": asdict(progress(estimate, wanted, n_open(fold))),
+        "progress": asdict(progress(estimate, wanted, n_open(state))),
         "point": point(estimate),
-        "along": along_score(fold),
+        "along": along_score(state),
     }
 
 
@@ -77,23 +78,25 @@ def point(estimate: Estimate) -> dict[str, Any] | None:
     return {"labels": estimate.n_labels, **ends}
 
 
-def n_open(fold: Fold) -> int:
-    """Items without a label that can change the value of the measure."""
-    problem = fold.ledger.problem
+def n_open(state: StudyState) -> int | None:
+    """Items without a label that can change the value of the measure; None if all always can."""
+    problem = state.ledger.problem
     matters = np.asarray(problem.losses.support.any(axis=1))
-    known, _ = fold.ledger.known()
+    if state.ledger.soft:
+        return None
+    known, _ = state.ledger.known()
     n_known = int(matters[problem.cells.of_item[known]].sum()) if len(known) else 0
     return int(problem.cells.size[matters].sum()) - n_known
 
 
-def along_score(fold: Fold) -> list[dict[str, Any]]:
+def along_score(state: StudyState) -> list[dict[str, Any]]:
     """Runs of strata from the lowest score to the highest: shares of items and of labels.
 
     The ends are scores of an item that stands for each cell, so they are not exact.
     """
-    cells = fold.ledger.problem.cells
+    cells = state.ledger.problem.cells
     score = cells.example.scores[:, 0]
-    labels = _labels_of_cells(fold)
+    labels = state.ledger.label_counts()
     order = np.argsort(score, kind="stable")
     total, told = cells.size.sum(), max(labels.sum(), 1)
     # Neither the many items without labels nor the few with most of them are lumped together.
@@ -109,23 +112,12 @@ def along_score(fold: Fold) -> list[dict[str, Any]]:
                 "to": float(score[inside].max()),
                 "items": int(cells.size[inside].sum()),
                 "items_share": float(cells.size[inside].sum() / total),
-                "labels": int(labels[inside].sum()),
+                "labels": round(float(labels[inside].sum())),
                 "labels_share": float(labels[inside].sum() / told),
-                "positives": int(labels[inside, 1:].sum()),
+                "positives": round(float(labels[inside, 1:].sum())),
             }
         )
     return found
-
-
-def _labels_of_cells(fold: Fold) -> Any:
-    """Labels of each cell by class, (K, C)."""
-    cells = fold.ledger.problem.cells
-    counts = np.zeros((len(cells), len(fold.pool.classes)), dtype=np.int64)
-    told = [(i, label) for i, label in fold.ledger.label_of.items() if label != NO_ANSWER]
-    if told:
-        index, label = np.array(told, dtype=np.int64).T
-        np.add.at(counts, (cells.of_item[index], label), 1)
-    return counts
 
 
 def agreement_of(first: Mapping[Any, tuple[str | None, int]], opinions: Opinions) -> Any:
@@ -147,14 +139,15 @@ def agreement_of(first: Mapping[Any, tuple[str | None, int]], opinions: Opinions
     return {"share": found.share, "kappa": found.kappa, "items": found.n_items}
 
 
-def first_answers(fold: Fold, opinions: Opinions) -> tuple[dict[Any, Any], list[Any]]:
+def first_answers(state: StudyState, opinions: Opinions) -> tuple[dict[Any, Any], list[Any]]:
     """What `agreement_of` takes, for the items that have a second opinion."""
     first = {}
     for item, _, _ in opinions:
-        answer = fold.answers.get(fold.index_of.get(item, -1))
+        asked = state.ledger.questions_about(state.questions.index_of.get(item, -1))
+        answer = state.answer_to(asked[0]) if asked else None
         if answer is not None and answer.label is not None:
-            first[item] = (answer.who, fold.label_index[answer.label])
+            first[item] = (answer.who, state.label_of(answer.label))
     newest = {(item, who): label for item, who, label in opinions}
-    known = fold.label_index
+    known = state.questions.label_index
     seconds = [(item, who, known[v]) for (item, who), v in newest.items() if v in known]
     return first, seconds

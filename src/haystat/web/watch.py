@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from haystat.errors import HaystatError
-from haystat.study.estimate import estimate_fold
-from haystat.study.study import Study, now_utc
+from haystat.estimates import estimate_state
+from haystat.journal import now_utc
+from haystat.study.study import Study
 from haystat.web.body import encode
 from haystat.web.desk import Desk
 from haystat.web.reader import Reader
@@ -160,8 +161,8 @@ class Watch:
 
 
 def _read(study: Study, wanted: float, opinions: Opinions) -> tuple[dict[str, Any], Any, Any]:
-    with study.reading() as fold:
-        return (snapshot(fold, wanted, now_utc()), *first_answers(fold, opinions))
+    with study.reading() as state:
+        return (snapshot(state, wanted, now_utc()), *first_answers(state, opinions))
 
 
 def _past_points(path: Path, enough: Callable[[], bool]) -> list[dict[str, Any]]:
@@ -170,15 +171,15 @@ def _past_points(path: Path, enough: Callable[[], bool]) -> list[dict[str, Any]]
     with Study.open(path, read_only=True) as study:
         n_stages = study.status().finished_stages
         wanted = set(np.linspace(1, max(n_stages, 1), PAST_POINTS).astype(int).tolist())
-        fold, n_seen = study.new_fold(), 0
+        state, n_seen = study.new_state(), 0
         for entry in study.entries:
-            fold.apply(entry)
+            state.apply(entry)
             if enough():
                 break
-            if fold.ledger.n_finished > n_seen:
-                reached = range(n_seen + 1, fold.ledger.n_finished + 1)
-                n_seen = fold.ledger.n_finished
+            if state.ledger.n_finished > n_seen:
+                reached = range(n_seen + 1, state.ledger.n_finished + 1)
+                n_seen = state.ledger.n_finished
                 if not wanted.isdisjoint(reached):
-                    found = point(estimate_fold(fold, None, 0.95))
+                    found = point(estimate_state(state, None, 0.95))
                     points += [found] if found is not None else []
     return points

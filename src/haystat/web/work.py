@@ -6,14 +6,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from haystat.errors import ConflictingAnswer
+from haystat.measures.outputs import Outputs
+from haystat.questions import Query
 from haystat.study.answers import item_named, label_named
-from haystat.study.fold import Fold
 from haystat.study.journal import Entry
+from haystat.study.leases import StudyState
 from haystat.study.questions import Question
 from haystat.study.study import Study
 
@@ -29,12 +31,12 @@ class Told:
     outcome: str
 
 
-def hand_out(study: Study, n: int, seat: str) -> list[Question]:
-    """Up to n questions for a seat, those first that it holds already.
+def hand_out(study: Study, n: int, who: str, seat: str) -> list[Question]:
+    """Up to n questions for a person at a seat, those first that the seat holds already.
 
     The order of the draws tells something about the score; inside a stage this one does not.
     """
-    questions = study.ask(min(n, study.pool.size), seat, LEASE)
+    questions = study.ask(min(n, study.pool.size), who, LEASE, holder=seat)
     return sorted(questions, key=lambda question: _place(study.seed, question.key))
 
 
@@ -50,81 +52,91 @@ def blind_record(study: Study, question: Question) -> dict[str, Any]:
     return {name: value for name, value in question.record.items() if name not in hidden}
 
 
+class Given(NamedTuple):
+    """An answer as it came: the item, the key of the question if the item has several, a label."""
+
+    item: Any
+    label: Any
+    key: str | None = None
+
+
 def tell(
     study: Study,
-    answers: Sequence[tuple[Any, Any]],
+    answers: Sequence[tuple[Any, ...]],
     who: str,
     correct: bool = False,
     reason: str = "changed on the page",
 ) -> list[Told]:
-    """Take answers, (item, label) each: all of them, or none if one is wrong.
+    """Take answers, as in Given: all of them, or none if one is wrong.
 
-    About an item that somebody else has answered it is a second opinion. correct: replace one's
-    own answer, if it differs, for the reason given.
+    About what somebody else has settled it is a second opinion. correct: replace one's own answer,
+    if it differs, for the reason given.
     """
-    with study.reading() as fold:
-        plans = [_planned(fold, item, label, who, correct) for item, label in answers]
+    with study.reading() as state:
+        plans = [_planned(state, Given(*given), who, correct) for given in answers]
     values: dict[Any, Any] = {}
-    for told, value in plans:
-        if values.setdefault(told.item, value) != value:
-            raise ConflictingAnswer(f"item {told.item!r} is answered twice; nothing was recorded")
-    for told, value in plans:
+    for _, name, value in plans:
+        if values.setdefault(name, value) != value:
+            raise ConflictingAnswer(
+                f"item {getattr(name, 'item', name)!r} is answered twice; nothing was recorded"
+            )
+    for told, name, value in plans:
         if told.outcome == "recorded":
-            study.tell({told.item: value}, who)
+            study.tell({name: value}, who)
         elif told.outcome == "corrected":
-            study.correct(told.item, value, reason, who)
+            study.correct(name, value, reason, who)
         elif told.outcome == SECOND:
             study.note(json.dumps({SECOND: value}), who, told.item)
-    return [told for told, _ in plans]
+    return [told for told, _, _ in plans]
 
 
-def _planned(fold: Fold, item: Any, label: Any, who: str, correct: bool) -> tuple[Told, Any]:
-    """What will become of an answer, and the label as the study spells it."""
-    name, index = _found(fold, item)
-    value = fold.checked_label(name, label_named(fold, label))
-    known = fold.answers.get(index)
+def _planned(state: StudyState, given: Given, who: str, correct: bool) -> tuple[Told, Any, Any]:
+    """What will become of an answer, the name of its question, the label as the study spells it."""
+    item, name, question = found(state, given.item, given.key)
+    value = state.questions.read(item, label_named(state, given.label))
+    known = state.own(question, who)
     if known is None or known.label is None:
-        return Told(name, "recorded"), value
+        return Told(item, "recorded"), name, value
     if known.who != who:
-        return Told(name, SECOND), value
+        return Told(item, SECOND), name, value
     if known.label != value and correct:
-        return Told(name, "corrected"), value
+        return Told(item, "corrected"), name, value
     if known.label != value:
         raise ConflictingAnswer(
-            f"item {name!r} was answered {known.label!r} and is now {value!r}; send correct: true "
+            f"item {item!r} was answered {known.label!r} and is now {value!r}; send correct: true "
             "if the first was wrong; nothing was recorded"
         )
-    return Told(name, "known"), value
+    return Told(item, "known"), name, value
 
 
-def skip(study: Study, item: Any, reason: str, who: str) -> Told:
+def skip(study: Study, item: Any, reason: str, who: str, key: str | None = None) -> Told:
     """Record that somebody cannot tell; it takes back an answer of the same person."""
-    with study.reading() as fold:
-        name, index = _found(fold, item)
-        known = fold.answers.get(index)
+    with study.reading() as state:
+        item, name, question = found(state, item, key)
+        known = state.own(question, who)
     if known is None:
         study.skip(name, reason, who)
-        return Told(name, "recorded")
+        return Told(item, "recorded")
     if known.label is not None and known.who == who:
         study.correct(name, None, reason, who)
-        return Told(name, "corrected")
-    return Told(name, "known")
+        return Told(item, "corrected")
+    return Told(item, "known")
 
 
 def said(study: Study, item: Any) -> list[dict[str, Any]]:
     """What the systems say about an item that was answered."""
-    with study.reading() as fold:
-        _, index = _found(fold, item)
-        if index not in fold.answers:
+    with study.reading() as state:
+        index = state.questions.index_of.get(item_named(state, item), -1)
+        if not any(question in state.votes for question in state.ledger.questions_about(index)):
             return []
-        outputs = fold.pool.outputs(np.array([index]))
+        outputs = state.pool.outputs(np.array([index]))
         return [
             {
                 "system": system,
                 "score": float(outputs.scores[0, column]),
-                "prediction": str(fold.pool.classes[int(outputs.predictions[0, column])]),
+                "prediction": _predicted(state, outputs, column),
             }
-            for column, system in enumerate(fold.pool.schema.systems)
+            for column, system in enumerate(state.pool.schema.systems)
         ]
 
 
@@ -145,22 +157,32 @@ def second_opinion(entry: Entry) -> tuple[Any, str | None, Any] | None:
 
 
 def to_review(
-    fold: Fold, who: str, opinions: Sequence[tuple[Any, str | None, Any]], n: int
+    state: StudyState, who: str, opinions: Sequence[tuple[Any, str | None, Any]], n: int
 ) -> list[Question]:
     """Items that others have answered and nobody else has looked at, for a second opinion."""
     seen = {item for item, _, _ in opinions}
     others = [
-        index
-        for index, answer in fold.answers.items()
+        question
+        for question, answer in state.answers()
         if answer.label is not None and answer.who != who and answer.item not in seen
     ]
     chosen = sorted(others, key=lambda i: hashlib.sha256(f"{who} {i}".encode()).digest())
-    return [fold.question(index) for index in chosen[:n]]
+    return [state.query(question) for question in chosen[:n]]
 
 
-def _found(fold: Fold, item: Any) -> tuple[Any, int]:
-    name = item_named(fold, item)
-    return name, fold.find(name)
+def found(state: StudyState, item: Any, key: str | None = None) -> tuple[Any, Any, int]:
+    """An item as the study spells it, the name of the question about it, and its number."""
+    item = item_named(state, item)
+    name = item if key is None or not state.ledger.soft else Query(item, key)
+    return item, name, state.questions.find(name)
+
+
+def _predicted(state: StudyState, outputs: Outputs, column: int) -> str:
+    """The prediction of a system for people: a class, or the number itself."""
+    classes = state.pool.classes
+    if not classes:
+        return f"{outputs.scores[0, column]:g}"
+    return str(classes[int(outputs.predictions[0, column])])
 
 
 def remark(study: Study, text: str, who: str, item: Any) -> None:
@@ -168,6 +190,6 @@ def remark(study: Study, text: str, who: str, item: Any) -> None:
     if item is None:
         study.note(text, who)
         return
-    with study.reading() as fold:
-        name, _ = _found(fold, item)
+    with study.reading() as state:
+        name = item_named(state, item)
     study.note(text, who, name)

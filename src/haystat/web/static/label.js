@@ -28,6 +28,8 @@ let fetching = false, ended = false, troubled = false, refused = [];
 
 const current = () => (back ? past[past.length - back].question : queue[0]);
 const answers = [...document.querySelectorAll(".answer")];
+const number = $("number"); // where labels are numbers, or answers may be probabilities
+const nameOfAnswer = (entry) => entry.answer === null ? "skipped" : boot.names[entry.answer] ?? String(entry.value);
 
 function say(text, kind = "") { $("line").textContent = text; $("line").className = `line ${kind}`; }
 
@@ -35,6 +37,7 @@ function show() {
   const question = current();
   const open = Boolean(question);
   answers.forEach((button) => { button.disabled = !open; button.classList.remove("chosen"); button.removeAttribute("aria-pressed"); });
+  if (number) { number.disabled = !open; number.value = ""; }
   $("undo").disabled = back >= past.length;
   $("skip").disabled = $("note").disabled = !open;
   if (!open) { showEmpty(); return; }
@@ -51,10 +54,11 @@ function show() {
 
 function showEarlier(entry) {
   $("place").textContent = `${back} back`;
-  const was = entry.answer === null ? "skipped" : boot.names[entry.answer];
+  const was = nameOfAnswer(entry);
   say(`You answered “${was}”. Press another key to change it, → to leave it.`, "note");
   $("record").setAttribute("aria-label", `Answered ${was}. ${boot.prompt}`);
-  if (entry.answer !== null) { answers[entry.answer].classList.add("chosen"); answers[entry.answer].setAttribute("aria-pressed", "true"); }
+  const button = answers[entry.answer];
+  if (button) { button.classList.add("chosen"); button.setAttribute("aria-pressed", "true"); }
 }
 
 function showEmpty() {
@@ -131,28 +135,32 @@ function nextBatch() { batch = { size: queue.length, done: 0 }; }
 // --- what people do
 
 function answer(label) {
-  const question = current();
-  if (!question || label >= boot.classes.length) return;
+  if (!current() || label >= boot.classes.length) return;
   flash(label);
-  if (back) return change(question, label);
-  record(question, label);
-  send("/api/tell", { answers: [{ item: question.item, label: boot.classes[label] }] });
+  give(label, boot.classes[label]);
 }
 
-function change(question, label) {
-  const entry = past[past.length - back];
-  const was = entry.answer;
-  entry.answer = label;
+function answerNumber() {
+  if (!current() || number.value === "" || !number.checkValidity()) return say(`Type ${number.title.toLowerCase()}.`, "bad");
+  give(-1, Number(number.value));
+  number.focus();
+}
+
+function give(label, value) { // label: the place among the classes, -1 where it is none of them
+  const question = current(), told = { item: question.item, key: question.key, label: value };
+  if (!back) { record(question, label, value); return send("/api/tell", { answers: [told] }); }
+  const entry = past[past.length - back], same = entry.answer === label && entry.value === value;
+  Object.assign(entry, { answer: label, value });
   keep(local("past"), past);
   back -= 1;
   show();
-  say(was === label ? "" : `Changed to “${boot.names[label]}”.`, "good");
-  if (was !== label) send("/api/tell", { answers: [{ item: question.item, label: boot.classes[label] }], correct: true, annotator: entry.who });
+  say(same ? "" : `Changed to “${nameOfAnswer(entry)}”.`, "good");
+  if (!same) send("/api/tell", { answers: [told], correct: true, annotator: entry.who });
 }
 
-function record(question, label) {
+function record(question, label, value) {
   queue.shift();
-  past.push({ question, answer: label, who });
+  past.push({ question, answer: label, value, who });
   past = past.slice(-MOST_PAST);
   keep(local("past"), past);
   batch.done += 1;
@@ -168,7 +176,7 @@ function skip(reason) {
   if (back) { past[past.length - back].answer = null; keep(local("past"), past); back -= 1; show(); }
   else record(question, null);
   say("Skipped.", "good");
-  send("/api/skip", { item: question.item, reason });
+  send("/api/skip", { item: question.item, key: question.key, reason });
 }
 
 function remark() {
@@ -229,6 +237,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 answers.forEach((button) => button.addEventListener("click", () => answer(Number(button.dataset.label))));
+number?.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); answerNumber(); } });
 $("undo").addEventListener("click", undo);
 $("skip").addEventListener("click", actions.s);
 $("note").addEventListener("click", actions.n);

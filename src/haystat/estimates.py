@@ -1,0 +1,84 @@
+"""An estimate from the state of an evaluation: the one way there is, whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+from haystat import measures
+from haystat.assistance import assisted_from
+from haystat.estimation.census import census
+from haystat.estimation.importance import check_options, estimate_importance
+from haystat.estimation.result import Estimate, checked_level, undefined_estimate
+from haystat.estimation.stratified import estimate_stratified
+from haystat.ledger import Ledger
+from haystat.measures.base import Measure
+from haystat.measures.outputs import BoolArray
+from haystat.pool.base import View
+from haystat.reuse import check_reuse
+from haystat.state import State
+
+
+def estimate_state(
+    state: State, measure: Any, level: float, pool: Any = None, **options: str
+) -> Estimate:
+    """An estimate from the finished stages, with a word about items that nobody can tell.
+
+    measure: another one than the labels were drawn for; pool: the items as other systems see them.
+    """
+    level = checked_level(level)
+    ledger = state.ledger
+    view: View = state.pool if pool is None else state.pool.seen_by(pool)
+    target, needed = state.measure, ledger.problem.losses.support
+    if measure is not None:
+        target = measures.resolve(measure).bind(view.schema)
+        check_reuse(view, ledger.problem, ledger.design, target)
+        needed = ledger.design.covers(ledger.problem)
+    share = ledger.unanswered_share()
+    if share > 0 and ledger.n_labels == 0:
+        why = "nobody could label any item of the finished stages"
+        return undefined_estimate(target.name, target.components, target.bounds, level, why)
+    estimate = estimate_from(view, ledger, target, needed, level, **options)
+    if share == 0:
+        return estimate
+    return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))
+
+
+def estimate_from(
+    pool: View,
+    ledger: Ledger,
+    measure: Measure,
+    needed: BoolArray,
+    level: float,
+    *,
+    covariance: str = "sample",
+    stage_weights: str = "draws",
+) -> Estimate:
+    """`measure` from the finished stages of a ledger; it is known once the `needed` labels are in.
+
+    needed (K, C): cells whose items must have their label under a label of which there is a loss.
+    """
+    check_options(covariance, stage_weights)
+    if ledger.settled(needed):
+        item, label = ledger.known()
+        return census(measure, pool.outputs(item), label, level, size=pool.size)
+    if ledger.design.estimator == "assisted" and ledger.any_label:
+        return assisted_from(cast(Any, pool), ledger, measure, level)
+    if ledger.n_finished == 0:
+        why = "no stage is finished: ask for labels and tell all of them"
+        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
+    rows, measure = ledger.rows(), ledger.measure_of(measure)
+    outputs = pool.outputs(rows.item)
+    if ledger.design.estimator == "stratified":
+        size = ledger.problem.stratum_size
+        return estimate_stratified(rows, measure, outputs, level, stratum_size=size)
+    options = {"covariance": covariance, "stage_weights": stage_weights}
+    return estimate_importance(rows, measure, outputs, level, **options)
+
+
+def nonresponse(n_skipped: int, share: float) -> str:
+    """What to know about items that nobody can label; share is of the pool, by weight."""
+    return (
+        f"{n_skipped} items were skipped, which stand for about {share:.1%} of the pool; the "
+        "estimate is about the items that can be labelled"
+    )

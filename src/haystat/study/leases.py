@@ -1,0 +1,96 @@
+"""The state of a study: an evaluation's, and who holds which question until when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from haystat.journal import Entry, moment
+from haystat.questions import Query
+from haystat.state import State
+from haystat.study.questions import Question
+from haystat.study.sketch import SketchPool
+
+
+class StudyState(State):
+    """A study after some entries of its journal; leases are {question: {who: until}}."""
+
+    pool: SketchPool
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.leases: dict[int, dict[str | None, datetime]] = {}
+        self._take |= {"lease": self._lease, "release": self._release}
+
+    def query(self, question: int) -> Question:
+        """The question as people see it."""
+        asked, item = super().query(question), self.ledger.item_of(question)
+        return Question(asked.item, asked.key, self.pool.record_of(item))
+
+    def is_free(self, question: int, now: datetime, who: str | None = None) -> bool:
+        """Whether nobody else holds the question, or others may still answer it."""
+        held = [w for w, until in self.leases.get(question, {}).items() if until > now and w != who]
+        n_told = len(self.votes.get(question, ()))
+        wanted = max(self.rules.answers_per_item - n_told, 1)
+        return len(held) < wanted and (who is not None or not self.is_held(question, None, now))
+
+    def is_held(self, question: int, who: str | None, now: datetime) -> bool:
+        """Whether this one holds the question."""
+        until = self.leases.get(question, {}).get(who)
+        return until is not None and until > now
+
+    def held_by(self, who: str | None, now: datetime) -> list[int]:
+        """Open questions that somebody holds, in the order asked."""
+        held = {question for question in self.leases if self.is_held(question, who, now)}
+        return [question for question in self.ledger.pending if question in held] if held else []
+
+    def free_for(self, annotator: str | None, holder: str | None, now: datetime) -> list[int]:
+        """Open questions that somebody may be handed, in the order asked."""
+        return [
+            question
+            for question in self.ledger.pending
+            if self.needs(question, annotator)
+            and not self.is_held(question, holder, now)
+            and self.is_free(question, now, holder)
+        ]
+
+    def may_begin(self, annotator: str | None) -> bool:
+        """Whether a stage may be begun for somebody: not for one who only settles disputes."""
+        return self.rules.needs({}, annotator)
+
+    def named(self, queries: Sequence[Query]) -> dict[str, Any]:
+        """Questions as the journal names them: by items, and by keys if these have several."""
+        items = [query.item for query in queries]
+        return (
+            {"items": items, "keys": [q.key for q in queries]}
+            if self.ledger.soft
+            else {"items": items}
+        )
+
+    def find_about(self, name: Any) -> int:
+        """Some question about an item, or the one of this name."""
+        index = self.questions.index_of.get(name) if type(name) in (int, str) else None
+        return self.questions.find(name) if index is None else self.ledger.questions_about(index)[0]
+
+    def answered(self, question: int, who: str | None) -> None:
+        """Whoever held the question has answered it, or somebody else did and settles it."""
+        if self.rules.single:
+            self.leases.pop(question, None)
+        else:
+            self.leases.get(question, {}).pop(who, None)
+
+    def asked_in(self, data: Mapping[str, Any]) -> list[int]:
+        """The questions that `named` wrote."""
+        items = data["items"]
+        keys = data.get("keys", [None] * len(items))
+        return [self.question_at(item, key) for item, key in zip(items, keys, strict=True)]
+
+    def _lease(self, entry: Entry) -> None:
+        until = moment(entry.data["until"])
+        for question in self.asked_in(entry.data):
+            self.leases.setdefault(question, {})[entry.who] = until
+
+    def _release(self, entry: Entry) -> None:
+        for question in self.asked_in(entry.data):
+            self.leases.get(question, {}).pop(entry.who, None)
