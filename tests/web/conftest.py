@@ -48,7 +48,7 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Open a page in a browser of its own; no page may complain in its console."""
+    """Open a page in a browser of its own; it complains in its console only where it may."""
     contexts, complaints = [], []
 
     def open_page(address, **options):
@@ -61,8 +61,8 @@ def open_page(browser):
         page.goto(address)
         return page
 
-    open_page.complaints = complaints
+    open_page.may_complain = False
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert open_page.may_complain or complaints == []
