@@ -14,10 +14,12 @@ from haystat.measures import (
     MCC,
     MEASURES,
     R2,
+    ROCAUC,
     Accuracy,
     AveragePrecision,
     BalancedAccuracy,
     Brier,
+    CalibrationError,
     Difference,
     Differences,
     FBeta,
@@ -30,14 +32,21 @@ from haystat.measures import (
     PerClass,
     PRCurve,
     Precision,
+    PrecisionAtK,
+    Prevalence,
     Recall,
+    RecallAtFPR,
+    ROCCurve,
     Several,
+    Threshold,
     Within,
 )
 from haystat.measures.base import difference_jacobian
 
 MASK = np.random.default_rng(7).random(300) < 0.4
-COARSE = {"pr_curve": {"n_thresholds": 9}, "average_precision": {"n_thresholds": 9}}
+OVER_THRESHOLDS = ("pr_curve", "average_precision", "roc_curve", "roc_auc", "recall_at_fpr")
+OVER_THRESHOLDS += ("precision_at_k", "recall_at_k", "lift_at_k")
+COARSE = {name: {"n_thresholds": 9} for name in OVER_THRESHOLDS}
 
 OF_NUMBERS = ("mae", "mse", "rmse", "r2")
 OF_CLASSES = tuple(name for name in MEASURES if name not in OF_NUMBERS)
@@ -47,6 +56,18 @@ TWO_CLASSES = {name: MEASURES[name](**COARSE.get(name, {})) for name in OF_CLASS
     "f1 of class 0": F1(positive=0),
     "f1 of system b": F1(system="b"),
     "brier of the paper": Brier(2.0),
+    "given thresholds of roc": ROCCurve(thresholds=[0.2, 0.5, 0.51, 2.0]),
+    "auc of system b": ROCAUC(7, system="b"),
+    "top of all": PrecisionAtK(9, k=300),
+    "recall at a high rate": RecallAtFPR(9, rate=0.99),
+    "recall at precision": Threshold(9, precision=0.6),
+    "recall at a precision that all have": Threshold(9, precision=0.1),
+    "precision at recall": Threshold(9, recall=0.9),
+    "recall at rate": Threshold(9, false_positive_rate=0.2),
+    "best f1": Threshold(9, f1="best"),
+    "roc within": Within(ROCAUC(6), MASK),
+    "calibration error of one bin": CalibrationError(1),
+    "several with roc": Several([ROCAUC(5), ROCCurve(4), Prevalence()]),
     "given thresholds": PRCurve(thresholds=[0.2, 0.5, 0.51, 2.0]),
     "several": Several([F1(), Recall(system="b"), Accuracy(), MCC()]),
     "several with a curve": Several([PRCurve(5), Brier(), AveragePrecision(4, system="b")]),
@@ -235,8 +256,8 @@ def test_scale_free_measures_ignore_the_scale_of_the_weights(case):
     same = np.allclose(measure.value(risk), measure.value(0.3 * risk), equal_nan=True)
     if measure.scale_free:
         assert same
-    elif measure.name != "accuracy difference":
-        assert not same
+    elif measure.name != "accuracy difference" and not isinstance(measure, Threshold):
+        assert not same  # of a cut only whether it takes everything depends on the scale
 
 
 def test_pickle_keeps_a_bound_measure(case):

@@ -57,6 +57,9 @@ MEASURES = [
     "mcc",
     ["precision", "recall"],
     hs.measures.PRCurve(n_thresholds=9),
+    hs.measures.RecallAtFPR(n_thresholds=9, rate=0.1),
+    hs.measures.Threshold(n_thresholds=9, precision=0.8),
+    "calibration_error",
     hs.measures.FBeta(beta=2.0),
     hs.measures.Several([hs.measures.F1(), hs.measures.Accuracy()]),
 ]

@@ -22,7 +22,7 @@ from haystat.measures.outputs import Schema
 from haystat.measures.within import Within
 from haystat.pool.base import AnyPool
 
-LOWER_IS_BETTER = ("brier", "mae", "mse", "rmse")
+LOWER_IS_BETTER = ("brier", "log_loss", "calibration_error", "mae", "mse", "rmse")
 
 
 class Labelled(Protocol):

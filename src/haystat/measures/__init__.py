@@ -7,8 +7,10 @@ from haystat.measures.confusion import (
     F1,
     FBeta,
     FowlkesMallows,
+    Lift,
     OneVsRest,
     Precision,
+    Prevalence,
     Ratio,
     Recall,
 )
@@ -16,8 +18,9 @@ from haystat.measures.curves import AveragePrecision, PRCurve
 from haystat.measures.differences import Differences
 from haystat.measures.facts import ColumnEquals, Fact, InMask, PredictedClass, ScoreBin
 from haystat.measures.multiclass import Macro, Micro, PerClass
+from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
 from haystat.measures.outputs import Outputs, Schema
-from haystat.measures.probabilistic import Brier
+from haystat.measures.probabilistic import Brier, CalibrationError, LogLoss
 from haystat.measures.registry import MEASURES, resolve
 from haystat.measures.regression import (
     R2,
@@ -25,7 +28,9 @@ from haystat.measures.regression import (
     MeanSquaredError,
     RootMeanSquaredError,
 )
+from haystat.measures.roc import ROCAUC, ROCCurve
 from haystat.measures.systems import ClassMeasure, ScoreMeasure, SystemMeasure
+from haystat.measures.threshold import Threshold
 from haystat.measures.within import Within
 
 __all__ = [
@@ -33,10 +38,12 @@ __all__ = [
     "MCC",
     "MEASURES",
     "R2",
+    "ROCAUC",
     "Accuracy",
     "AveragePrecision",
     "BalancedAccuracy",
     "Brier",
+    "CalibrationError",
     "ClassMeasure",
     "ColumnEquals",
     "Difference",
@@ -46,6 +53,9 @@ __all__ = [
     "ForSystems",
     "FowlkesMallows",
     "InMask",
+    "Lift",
+    "LiftAtK",
+    "LogLoss",
     "Macro",
     "MeanAbsoluteError",
     "MeanSquaredError",
@@ -56,15 +66,21 @@ __all__ = [
     "PRCurve",
     "PerClass",
     "Precision",
+    "PrecisionAtK",
     "PredictedClass",
+    "Prevalence",
+    "ROCCurve",
     "Ratio",
     "Recall",
+    "RecallAtFPR",
+    "RecallAtK",
     "RootMeanSquaredError",
     "Schema",
     "ScoreBin",
     "ScoreMeasure",
     "Several",
     "SystemMeasure",
+    "Threshold",
     "Within",
     "resolve",
 ]

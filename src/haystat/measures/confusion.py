@@ -158,3 +158,55 @@ class FowlkesMallows(OneVsRest):
         if not lacking:
             return None
         return f"{self.components[0]} is undefined: no {' and no '.join(lacking)} has been drawn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prevalence(OneVsRest):
+    """Share of the items that are positive."""
+
+    name = "prevalence"
+
+    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
+        """Positives."""
+        return (actual,)
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (m,)."""
+        return risk
+
+    def jacobian(self, risk: FloatArray) -> FloatArray:
+        """Derivative of `value`, (d,) -> (m, d)."""
+        return np.array([[1.0]])
+
+    def ratios(self, component: int) -> FloatArray | None:
+        """Positives over everything, (1, 2, 2)."""
+        return np.array([[[1.0, 0.0], [0.0, 1.0]]])
+
+    def undefined(self, risk: FloatArray) -> str | None:
+        """The prevalence is always defined."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lift(OneVsRest):
+    """Precision over prevalence: how much richer the predicted positives are than the pool."""
+
+    name = "lift"
+    n_risk = 3
+    bounds = (0.0, np.inf)
+
+    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
+        """True positives, positives, predicted positives."""
+        return predicted * actual, actual, predicted
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
+        return ratio(risk[:1], risk[1:2] * risk[2:3])
+
+    def undefined(self, risk: FloatArray) -> str | None:
+        """Why the value is undefined at this risk, in words; None where it is defined."""
+        kinds = ("positive", risk[1]), ("predicted positive", risk[2])
+        lacking = [kind for kind, share in kinds if share == 0]
+        if not lacking:
+            return None
+        return f"{self.components[0]} is undefined: no {' and no '.join(lacking)} has been drawn"

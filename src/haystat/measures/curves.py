@@ -89,12 +89,16 @@ class OverThresholds(ScoreMeasure, ABC):
         if thresholds is None:
             low, high = schema.score_range[bound.system_index]
             # Equal scores leave one threshold; rounding in a very narrow range may leave few.
-            thresholds = np.unique(np.linspace(low, high, self.n_thresholds)).tolist()
+            thresholds = np.unique(self._grid_between(low, high)).tolist()
         return bound._resolved(
             _bins=ScoreBin(bound.system_index, tuple(thresholds)),
             n_risk=2 * len(thresholds) + 1,
             components=self._prefixed(self._component_names(thresholds)),
         )
+
+    def _grid_between(self, low: float, high: float) -> FloatArray:
+        """The default grid over scores from low to high, (L,)."""
+        return np.linspace(low, high, self.n_thresholds)
 
     def _split(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Predicted positives (L,), true positives (L,) and positives (1,)."""
@@ -202,27 +206,20 @@ class _Slopes:
 
 
 @dataclass(frozen=True)
-class AveragePrecision(OverThresholds):
-    """Sum over the thresholds of precision times the step in recall (scikit-learn's definition).
+class OneOverThresholds(OverThresholds, ABC):
+    """One number made of the counts at all thresholds; `slopes` are its derivatives."""
 
-    With a threshold at every score this is the average precision of the scores; a coarser grid
-    counts an item with the precision at the highest threshold that it reaches.
-    """
-
-    name = "average_precision"
-
-    def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (1,); NaN where it is undefined."""
-        precision, step = self._precision_and_step(risk)
-        return ratio(precision[None] @ step, risk[-1:])
+    @abstractmethod
+    def slopes(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Derivatives by predicted positives (L,), true positives (L,) and positives (1,)."""
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
         """Derivative of `value`, (d,) -> (1, d); zero where it is undefined."""
-        return np.concatenate(self._slopes(risk))[None]
+        return np.concatenate(self.slopes(risk))[None]
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
         """Jacobian times loss: what an item adds to the value, (n, 1)."""
-        by_predicted, by_hit, by_positive = self._slopes(risk)
+        by_predicted, by_hit, by_positive = self.slopes(risk)
         table = np.zeros((2, self._bins.size))
         np.cumsum(by_predicted, out=table[0, 1:])
         np.cumsum(by_predicted + by_hit, out=table[1, 1:])
@@ -238,12 +235,28 @@ class AveragePrecision(OverThresholds):
     def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
         return (self.name,)
 
+
+@dataclass(frozen=True)
+class AveragePrecision(OneOverThresholds):
+    """Sum over the thresholds of precision times the step in recall (scikit-learn's definition).
+
+    With a threshold at every score this is the average precision of the scores; a coarser grid
+    counts an item with the precision at the highest threshold that it reaches.
+    """
+
+    name = "average_precision"
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (1,); NaN where it is undefined."""
+        precision, step = self._precision_and_step(risk)
+        return ratio(precision[None] @ step, risk[-1:])
+
     def _precision_and_step(self, risk: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Precision, zero where nothing was drawn, and true positives up to the next, (L,)."""
         predicted, hit, _ = self._split(risk)
         return finite(ratio(hit, predicted)), hit - np.append(hit[1:], 0.0)
 
-    def _slopes(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def slopes(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Derivatives by predicted positives (L,), true positives (L,) and positives (1,)."""
         predicted, _, positive = self._split(risk)
         precision, step = self._precision_and_step(risk)

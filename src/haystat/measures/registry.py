@@ -11,16 +11,27 @@ from haystat.errors import BadOption, UnknownName
 from haystat.measures.agreement import MCC, Accuracy, BalancedAccuracy
 from haystat.measures.base import Measure
 from haystat.measures.combine import Several
-from haystat.measures.confusion import F1, FBeta, FowlkesMallows, OneVsRest, Precision, Recall
+from haystat.measures.confusion import (
+    F1,
+    FBeta,
+    FowlkesMallows,
+    Lift,
+    OneVsRest,
+    Precision,
+    Prevalence,
+    Recall,
+)
 from haystat.measures.curves import AveragePrecision, PRCurve
 from haystat.measures.multiclass import Macro, Micro, PerClass
-from haystat.measures.probabilistic import Brier
+from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
+from haystat.measures.probabilistic import Brier, CalibrationError, LogLoss
 from haystat.measures.regression import (
     R2,
     MeanAbsoluteError,
     MeanSquaredError,
     RootMeanSquaredError,
 )
+from haystat.measures.roc import ROCAUC, ROCCurve
 
 
 def _over_classes(
@@ -43,13 +54,23 @@ MEASURES: Mapping[str, Callable[..., Measure]] = MappingProxyType(
         "fbeta": FBeta,
         "mcc": MCC,
         "fowlkes_mallows": FowlkesMallows,
+        "prevalence": Prevalence,
+        "lift": Lift,
         "brier": Brier,
+        "log_loss": LogLoss,
+        "calibration_error": CalibrationError,
         "mae": MeanAbsoluteError,
         "mse": MeanSquaredError,
         "rmse": RootMeanSquaredError,
         "r2": R2,
         "pr_curve": PRCurve,
         "average_precision": AveragePrecision,
+        "roc_curve": ROCCurve,
+        "roc_auc": ROCAUC,
+        "recall_at_fpr": RecallAtFPR,
+        "precision_at_k": PrecisionAtK,
+        "recall_at_k": RecallAtK,
+        "lift_at_k": LiftAtK,
         "precision_macro": _over_classes(Macro, Precision),
         "recall_macro": _over_classes(Macro, Recall),
         "f1_macro": _over_classes(Macro, F1),

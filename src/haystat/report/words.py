@@ -24,10 +24,16 @@ ALSO = {
     "fowlkes_mallows": "The geometric mean of precision and recall; 100% means no mistakes.",
     "mcc": "1 means perfect agreement with the truth, 0 no better than chance.",
     "brier": "The mean squared distance between score and truth: 0 is perfect.",
+    "log_loss": "The mean surprise at the label, given the score: 0 is perfect.",
+    "calibration_error": "How far scores and shares of positives lie apart, on average: 0 is "
+    "perfect.",
+    "prevalence": "The share of positives in the pool.",
+    "lift": "How many times as many positives there are among the predicted ones as in the pool.",
+    "roc_auc": "The probability that a positive scores above a negative: 0.5 is chance.",
     "average_precision": "Precision averaged over all recalls: 100% means that every positive "
     "scores above every negative.",
 }
-SHARES = {*MEANINGS, "fowlkes_mallows", "average_precision"}
+SHARES = {*MEANINGS, "fowlkes_mallows", "average_precision", "prevalence"}
 
 
 def percent(value: float) -> str:
