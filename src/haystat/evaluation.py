@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from haystat import designs, measures
 from haystat.annotators import Agreement, Panel, Rules, agreement
 from haystat.arguments import brief, checked_choice, checked_integer, several_names
-from haystat.assistance import assisted_from
+from haystat.assistance import assisted_from, waiting
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, LogError
@@ -149,7 +149,7 @@ class Evaluation:
         covariance: str = "sample",
         stage_weights: str = "draws",
     ) -> Estimate:
-        """The measure from all finished stages; another measure reuses the same labels.
+        """The measure from all answers; another measure reuses the same labels.
 
         pool: the same items (ids in any order) as other systems see them, also such that did not
         exist when the labels were taken. Raises NoSupport where the draws could not reach what
@@ -342,7 +342,7 @@ def estimate_from(
     covariance: str = "sample",
     stage_weights: str = "draws",
 ) -> Estimate:
-    """`measure` from the finished stages of a ledger; it is known once the `needed` labels are in.
+    """`measure` from the answers of a ledger; it is known once the `needed` labels are in.
 
     needed (K, C): cells whose items must have their label under a label of which there is a loss.
     """
@@ -352,18 +352,21 @@ def estimate_from(
         return census(measure, pool.outputs(item), label, level, size=pool.size)
     if isinstance(ledger.design, Assisted) and isinstance(ledger, Ledger) and ledger.any_label:
         return assisted_from(pool, ledger, measure, level)
-    if ledger.n_finished == 0:
-        why = "no stage is finished: ask for labels and tell all of them"
-        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
     rows = ledger.rows()
+    if len(rows.item) == 0:
+        why = "no question is answered yet: ask for labels and tell them"
+        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
     if isinstance(ledger, StochasticLedger):
         measure = ledger.measure_of(measure)
     outputs = pool.outputs(rows.item)
     if ledger.design.estimator == "stratified":
         size = ledger.problem.stratum_size
-        return estimate_stratified(rows, measure, outputs, level, stratum_size=size)
-    options = {"covariance": covariance, "stage_weights": stage_weights}
-    return estimate_importance(rows, measure, outputs, level, **options)
+        estimate = estimate_stratified(rows, measure, outputs, level, stratum_size=size)
+    else:
+        options = {"covariance": covariance, "stage_weights": stage_weights}
+        estimate = estimate_importance(rows, measure, outputs, level, **options)
+    doubts = waiting(ledger, ledger.n_alone)
+    return replace(estimate, warnings=(*estimate.warnings, *doubts)) if doubts else estimate
 
 
 def seed_from(random_state: RandomState) -> int:

@@ -294,7 +294,7 @@ class Study:
         covariance: str = "sample",
         stage_weights: str = "draws",
     ) -> Estimate:
-        """The measure from all finished stages; another measure reuses the same labels."""
+        """The measure from all answers; another measure reuses the same labels."""
         with self._live.reading() as fold:
             options = {"covariance": covariance, "stage_weights": stage_weights}
             return estimate_fold(fold, measure, level, **options)
