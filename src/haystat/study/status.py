@@ -16,8 +16,9 @@ class Status:
     """Counts of a study.
 
     labels are answers taken, which the estimate uses; finished_labels those of finished stages,
-    from which the design has learnt. pending questions wait for an answer, and `leased` of them are in somebody's hands. head is
-    the hash of the newest entry: whoever wrote it down can tell whether the journal was changed.
+    from which the design has learnt. pending questions wait for an answer, and `leased` of them
+    are in somebody's hands. head is the hash of the newest entry: whoever wrote it down can tell
+    whether the journal was changed.
     """
 
     measure: str
