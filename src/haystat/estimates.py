@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from haystat import measures
-from haystat.assistance import assisted_from
+from haystat.assistance import assisted_from, waiting
 from haystat.estimation.census import census
 from haystat.estimation.importance import check_options, estimate_importance
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
@@ -22,7 +22,7 @@ from haystat.state import State
 def estimate_state(
     state: State, measure: Any, level: float, pool: Any = None, **options: str
 ) -> Estimate:
-    """An estimate from the finished stages, with a word about items that nobody can tell.
+    """An estimate from all answers, with a word about items that nobody can tell.
 
     measure: another one than the labels were drawn for; pool: the items as other systems see them.
     """
@@ -35,8 +35,8 @@ def estimate_state(
         check_reuse(view, ledger.problem, ledger.design, target)
         needed = ledger.design.covers(ledger.problem)
     share = ledger.unanswered_share()
-    if share > 0 and ledger.n_labels == 0:
-        why = "nobody could label any item of the finished stages"
+    if share > 0 and not ledger.any_label:
+        why = "nobody could label any item that was asked about"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, needed, level, **options)
     if share == 0:
@@ -54,7 +54,7 @@ def estimate_from(
     covariance: str = "sample",
     stage_weights: str = "draws",
 ) -> Estimate:
-    """`measure` from the finished stages of a ledger; it is known once the `needed` labels are in.
+    """`measure` from the answers of a ledger; it is known once the `needed` labels are in.
 
     needed (K, C): cells whose items must have their label under a label of which there is a loss.
     """
@@ -64,16 +64,19 @@ def estimate_from(
         return census(measure, pool.outputs(item), label, level, size=pool.size)
     if ledger.design.estimator == "assisted" and ledger.any_label:
         return assisted_from(cast(Any, pool), ledger, measure, level)
-    if ledger.n_finished == 0:
-        why = "no stage is finished: ask for labels and tell all of them"
-        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
     rows, measure = ledger.rows(), ledger.measure_of(measure)
+    if len(rows.item) == 0:
+        why = "no question is answered yet: ask for labels and tell them"
+        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
     outputs = pool.outputs(rows.item)
     if ledger.design.estimator == "stratified":
         size = ledger.problem.stratum_size
-        return estimate_stratified(rows, measure, outputs, level, stratum_size=size)
-    options = {"covariance": covariance, "stage_weights": stage_weights}
-    return estimate_importance(rows, measure, outputs, level, **options)
+        estimate = estimate_stratified(rows, measure, outputs, level, stratum_size=size)
+    else:
+        options = {"covariance": covariance, "stage_weights": stage_weights}
+        estimate = estimate_importance(rows, measure, outputs, level, **options)
+    doubts = waiting(ledger, ledger.n_alone)
+    return replace(estimate, warnings=(*estimate.warnings, *doubts)) if doubts else estimate
 
 
 def nonresponse(n_skipped: int, share: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
 from haystat.errors import LogError
+from haystat.estimation.missing import raised_weights
 from haystat.estimation.rows import Rows
 from haystat.log import NO_ANSWER, Label, Labels, Stage
 from haystat.measures.base import Measure
@@ -36,7 +37,8 @@ class Ledger:
     """Draws, answers and the design's state after some events.
 
     A stage is finished when it and all stages before it have their answers. Only finished stages
-    reach the design and the estimate, so that quick answers do not weigh more than slow ones.
+    reach the design. The estimate uses every answer: those of a stage that is not complete stand
+    for the open ones of their cell, so that quick answers do not weigh more than slow ones.
 
     An item that nobody can label stays without one: it is drawn like any other, at no cost, and
     its draws drop out of the estimate. So the estimate speaks about the items that have labels.
@@ -87,6 +89,10 @@ class Ledger:
     def questions_about(self, item: int) -> list[int]:
         """The questions about an item: one at most."""
         return [item] if item in self._stage_of else []
+
+    def questions_behind(self, stage: int) -> list[int]:
+        """The question whose answer is the label of each row of a stage."""
+        return [int(item) for item in self.stages[stage].item]
 
     def stage_of(self, question: int) -> int:
         """The stage that asks a question."""
@@ -145,11 +151,15 @@ class Ledger:
             self._finish(self.stages[self.n_finished])
 
     def rows(self) -> Rows:
-        """The finished stages as arrays."""
-        stages = self.stages[: self.n_finished]
-        item, count, weight = self.draws()
-        number = np.repeat(np.arange(len(stages)), [len(stage.item) for stage in stages])
-        label = np.concatenate(self._labels) if stages else EMPTY
+        """All answered draws as arrays; their weights stand for the open ones as well."""
+        stages = [self.stages[k] for k in self.counted]
+        item, count, weight = self._draws(stages)
+        number = np.repeat(self.counted, [len(stage.item) for stage in stages]).astype(np.int64)
+        later = [self._told_labels(k) for k in self.counted[self.n_finished :]]
+        label = np.concatenate([*self._labels, *later]) if stages else EMPTY
+        if later:
+            told, weight, _ = self._without_open(number, item, count, weight)
+            item, number, label, count = item[told], number[told], label[told], count[told]
         answered = has_answer(label)
         if not answered.all():
             weight = weight * _raised(count, weight, answered)
@@ -170,14 +180,62 @@ class Ledger:
         The mean of weight * loss over the draws estimates the mean loss. Without replacement the
         weight follows from how likely the item was to be drawn by now, not only in its stage.
         """
-        stages = self.stages[: self.n_finished]
+        return self._draws(self.stages[: self.n_finished])
+
+    @property
+    def counted(self) -> list[int]:
+        """Stages that the estimate uses: the finished ones, and later ones that have an answer.
+
+        Without replacement the chance to be drawn adds up, so that those in between count too.
+        """
+        later = range(self.n_finished, len(self.stages))
+        begun = [k for k in later if self._unanswered[k] < self.stages[k].n_new]
+        if begun and not self.design.with_replacement:
+            begun = list(range(self.n_finished, begun[-1] + 1))
+        return [*range(self.n_finished), *begun]
+
+    @property
+    def unanswered(self) -> list[int]:
+        """Open questions of each stage."""
+        return self._unanswered
+
+    @property
+    def n_alone(self) -> int:
+        """Open draws of the counted stages for which other stages or cells stand in."""
+        stages = [self.stages[k] for k in self.counted]
+        if len(stages) == self.n_finished:
+            return 0
+        number = np.repeat(self.counted, [len(stage.item) for stage in stages]).astype(np.int64)
+        return self._without_open(number, *self._draws(stages))[2]
+
+    def _without_open(
+        self, number: IntArray, item: IntArray, count: IntArray, weight: FloatArray
+    ) -> tuple[BoolArray, FloatArray, int]:
+        """Which rows are answered, their weights, and for how many others had to stand in."""
+        asked = [question for k in self.counted for question in self.questions_behind(k)]
+        told = np.array([question in self.label_of for question in asked])
+        stage = number if self.design.with_replacement else np.zeros_like(number)
+        cell = self.problem.cells.of_item[item].astype(np.int64)
+        raised, n_alone = raised_weights(stage, cell, count, weight, told, self.problem.cells)
+        return told, raised, n_alone
+
+    def _told_labels(self, stage: int) -> IntArray:
+        """Labels of the rows of a stage; what is still open is like what nobody can tell."""
+        labels = [self.label_of.get(q, NO_ANSWER) for q in self.questions_behind(stage)]
+        return label_array([self._row_of(label) for label in labels], self.problem)
+
+    def _row_of(self, label: Label) -> Label:
+        """The label as `rows` have it."""
+        return label
+
+    def _draws(self, stages: Sequence[Stage]) -> tuple[IntArray, IntArray, FloatArray]:
         if not stages:
             return EMPTY, EMPTY, np.zeros(0)
         item = np.concatenate([stage.item for stage in stages])
         count = np.concatenate([stage.count for stage in stages])
         weight = np.concatenate([stage.weight for stage in stages])
         if stages[-1].inclusion is not None:
-            inclusion = self.inclusion[self.problem.cells.of_item[item]]
+            inclusion = stages[-1].inclusion[self.problem.cells.of_item[item]]
             weight = len(item) / (self.problem.size * inclusion)
         return item, count, weight
 
@@ -264,8 +322,10 @@ class Ledger:
 
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, also of stages that are not finished, and their labels."""
-        told = sorted((i, label) for i, label in self.label_of.items() if label != NO_ANSWER)
-        item, label = np.array(told, dtype=np.int64).reshape(-1, 2).T
+        told = [(self.item_of(q), label) for q, label in self.label_of.items() if is_told(label)]
+        told.sort(key=lambda pair: pair[0])
+        item = np.array([item for item, _ in told], dtype=np.int64)
+        label = label_array([self._row_of(label) for _, label in told], self.problem)
         return item, label
 
     def _stage(self, choice: Choice, waiting: IntArray) -> Stage:
@@ -294,7 +354,7 @@ class Ledger:
     def _finish(self, stage: Stage) -> None:
         self._remember()
         new = np.arange(len(stage.item)) < stage.n_new
-        label = label_array([self.label_of[i] for i in stage.item.tolist()], self.problem)
+        label = self._told_labels(self.n_finished)
         cell = self.problem.cells.of_item[stage.item].astype(np.int64)
         self._labels.append(label)
         told = has_answer(label)
@@ -341,9 +401,11 @@ class Ledger:
             label = np.zeros_like(item) if self.problem.numeric else label
             probability = proposal.labelled[self.problem.cells.of_item[item], label]
         else:
-            order = np.argsort(self._known_item)
-            rank = np.searchsorted(self._known_item, item, sorter=order)
-            probability = proposal.atoms[order[rank]]
+            place = {known: rank for rank, known in enumerate(self._known_item.tolist())}
+            rank = np.array([place.get(i, -1) for i in item.tolist()], dtype=np.int64)
+            unlabelled = proposal.unlabelled[self.problem.cells.of_item[item]]
+            atoms = np.append(proposal.atoms, 0.0)  # the last is for those without one
+            probability = np.where(rank < 0, unlabelled, atoms[rank])
         with np.errstate(divide="ignore"):
             return 1.0 / (self.problem.size * probability)
 

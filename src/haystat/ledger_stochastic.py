@@ -15,7 +15,7 @@ import numpy as np
 from haystat.designs.base import Batch, Design, Problem, Proposal
 from haystat.designs.replacement import draw_cells
 from haystat.errors import BadOption
-from haystat.ledger import Ledger, has_answer, label_array, stage_rng
+from haystat.ledger import Ledger, has_answer, stage_rng
 from haystat.log import Label, Stage
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
@@ -47,6 +47,10 @@ class StochasticLedger(Ledger):
         """Numbers of the draws of a stage."""
         start = self._first_draw[stage]
         return list(range(start, start + len(self.stages[stage].item)))
+
+    def questions_behind(self, stage: int) -> list[int]:
+        """The same: every row was asked."""
+        return self.questions_of(stage)
 
     def questions_about(self, item: int) -> list[int]:
         """Numbers of the draws of an item."""
@@ -100,9 +104,7 @@ class StochasticLedger(Ledger):
 
     def _finish(self, stage: Stage) -> None:
         self._remember()
-        given = [self.label_of[draw] for draw in self.questions_of(self.n_finished)]
-        labels = given if self.problem.numeric else [self._row_of(label) for label in given]
-        label = label_array(labels, self.problem)
+        label = self._told_labels(self.n_finished)
         self._labels.append(label)
         self.state = self.design.observe(self.problem, self.state, self._batch(stage, label))
         self.n_finished += 1
@@ -111,17 +113,18 @@ class StochasticLedger(Ledger):
         """What answers say about every class, (n, C)."""
         if self.problem.numeric:
             return super().class_shares(labels)
-        return self._table()[[self._row_of(label) for label in labels]]
+        rows = np.array([self._row_of(label) for label in labels])
+        return np.asarray(self._table()[rows])
 
     def _table(self) -> FloatArray:
         """What every kind of answer says about each class."""
         return np.array(list(self._shares))
 
-    def _row_of(self, label: Label) -> int:
+    def _row_of(self, label: Label) -> Label:
         """Row of the table of answers; a soft answer gets a new one."""
         if isinstance(label, tuple):
             return self._shares.setdefault(label, len(self._shares))
-        return int(label)
+        return label
 
     def _batch(self, stage: Stage, index: IntArray) -> Batch:
         """The stage as a design sees it: a soft answer is a part of a draw for each class."""
@@ -148,7 +151,7 @@ class StochasticLedger(Ledger):
 
 def check_asks_again(design: Design) -> Design:
     """The design, if it can ask about an item more than once; else an error."""
-    if not design.asks_again:
+    if not design.with_replacement:
         raise BadOption(
             f"design {design} asks about an item once, and a stochastic oracle has to be asked "
             "at every draw; use 'passive', 'importance' or 'adaptive'"

@@ -118,7 +118,7 @@ class Loop:
         covariance: str = "sample",
         stage_weights: str = "draws",
     ) -> Estimate:
-        """The measure from all finished stages; another measure reuses the same labels.
+        """The measure from all answers; another measure reuses the same labels.
 
         pool: the same items (ids in any order) as other systems see them, also such that did not
         exist when the labels were taken. Raises NoSupport where the draws could not reach what

@@ -121,8 +121,8 @@ class Design(ABC):
     """How items are chosen. Options are the fields of the subclass."""
 
     name: str
-    #: whether it can ask about an item at every draw, as a stochastic oracle needs
-    asks_again: bool = False
+    #: whether draws are i.i.d., so that an item may be asked about at every one
+    with_replacement: bool = False
     #: which estimator reads the log of this design: importance, stratified, assisted
     estimator: str = "importance"
 

@@ -27,7 +27,7 @@ from haystat.measures.outputs import FloatArray, IntArray
 class ReplacementDesign(Design):
     """A design that draws i.i.d. from a proposal which is constant on cells."""
 
-    asks_again = True
+    with_replacement = True
 
     @abstractmethod
     def propose(self, problem: Problem, state: Any) -> Proposal:

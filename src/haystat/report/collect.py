@@ -103,7 +103,7 @@ def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str,
     names = ALSO.get(len(state.pool.classes), ALSO_MANY)
     found: list[dict[str, Any]] = []
     for name in names:
-        if name in estimate.components or state.ledger.n_finished == 0:
+        if name in estimate.components or not state.ledger.any_label:
             continue
         try:
             found += _components(estimate_state(state, name, level))
@@ -125,8 +125,8 @@ def _confusion(state: StudyState, system: str, level: float) -> dict[str, Any]:
     result: dict[str, Any] = {"system": system, "classes": classes, "cells": []}
     if not classes:
         return {**result, "reason": "labels that are numbers have no confusion matrix"}
-    if state.ledger.n_finished == 0:
-        return {**result, "reason": "no stage is finished yet"}
+    if not state.ledger.any_label:
+        return {**result, "reason": "no question is answered yet"}
     try:
         estimate = estimate_state(state, ConfusionMatrix(system=system), level)
     except HaystatError as error:
@@ -181,8 +181,6 @@ def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
 
 def _weights(state: StudyState) -> dict[str, Any] | None:
     """How the draws weigh, and how many there are of each weight."""
-    if state.ledger.n_finished == 0:
-        return None
     rows = state.ledger.rows()
     if len(rows.weight) == 0:
         return None
