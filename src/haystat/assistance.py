@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from haystat.estimation.blocks import Blocks
+from haystat.designs.base import Problem
 from haystat.estimation.credible import credible_estimate
 from haystat.estimation.guarantee import Guarantee, draws_of
 from haystat.estimation.importance import estimate_importance
@@ -15,10 +15,9 @@ from haystat.estimation.result import Estimate
 from haystat.ledger import Ledger, stage_rng
 from haystat.measures.base import Measure
 from haystat.measures.outputs import IntArray
-from haystat.pool.base import AnyPool
-from haystat.pool.cells import Cells, first_items
-from haystat.pool.memory import Pool
-from haystat.pool.same_items import SameItems
+from haystat.pool.base import View
+from haystat.pool.blocks import Blocks
+from haystat.pool.losses import equal_losses
 from haystat.response.threads import one_thread
 
 MANY_OPEN = 0.1  # of the questions without an answer, from which an estimate says so
@@ -26,37 +25,44 @@ MOST_NAMED = 6  # stages, in a warning
 POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
 
 
-def assisted_from(
-    pool: AnyPool | SameItems, ledger: Ledger, measure: Measure, level: float
-) -> Estimate:
+def assisted_from(pool: View, ledger: Ledger, measure: Measure, level: float) -> Estimate:
     """`measure` from all labels of a ledger, by draws from the posterior of the others.
 
-    A measure whose loss differs between the items of a cell (Brier), or that sees more than the
-    cells do, of a pool that is not in memory, is estimated from the weighted labels alone: how the
-    label goes with the loss inside a cell is not the model's to say.
+    The draws depend on labels and design alone; how they lie inside the cells, where the measure
+    sees more than the design, has a randomness of its own.
     """
-    if measure.facts() is None and ledger.n_finished:
+    if not _model_tells(ledger, measure):
         return weighted_alone(pool, ledger, measure, level)
-    cut = blocks_of(pool, ledger, measure)
-    if cut is None:
-        return weighted_alone(pool, ledger, measure, level)
-    blocks, block_of_item = cut
-    item, label = ledger.told()
-    cell = ledger.problem.cells.of_item[item].astype(np.int64)
-    block = cell if block_of_item is None else block_of_item[item]
-    order = np.lexsort((label, block))  # the same sums however a pool numbers its items
-    item, label, cell, block = (part[order] for part in (item, label, cell, block))
-    counts = np.zeros_like(ledger.state.labelled)
-    np.add.at(counts, (cell, label), 1)
-    labels = Labels(cell, label, block, pool.outputs(item), counts, ledger.declined)
-    rng = stage_rng(ledger.seed, POSTERIOR)
-    state = ledger.state
     with one_thread():
-        pools = Pools.draw(state.view, state.modes, blocks, labels, rng)
-        risks = pools.risks(measure, rng)
+        item, pools = ledger.once("posterior", lambda: draw_pools(ledger))
+        blocks = blocks_of(pool, ledger.problem, measure)
+        rng = stage_rng(ledger.seed, POSTERIOR + 1)
+        risks = pools.risks(measure, blocks, pool.outputs(item), rng)
     doubts = (*pools.doubts(), *waiting(ledger))
     estimate = credible_estimate(measure, risks, level, len(item), doubts)
     return replace(estimate, guarantee=guarantee_of(ledger, measure))
+
+
+def draw_pools(ledger: Ledger) -> tuple[IntArray, Pools]:
+    """The labelled items, and draws of the labels of the others."""
+    state, cells = ledger.state, ledger.problem.cells
+    item, label = ledger.told()
+    cell = cells.of_item[item].astype(np.int64)
+    counts = np.zeros_like(state.labelled)
+    np.add.at(counts, (cell, label), 1)
+    labels = Labels(cell, label, counts, ledger.declined)
+    rng = stage_rng(ledger.seed, POSTERIOR)
+    return item, Pools.draw(state.view, state.modes, cells.size, labels, rng)
+
+
+def _model_tells(ledger: Ledger, measure: Measure) -> bool:
+    """Whether the model can stand in for labels: the loss is the same for items that look alike.
+
+    Of a measure whose loss differs between the items of a cell (Brier) it is not the model's to
+    say how the label goes with the loss; such a one is estimated from weighted labels.
+    """
+    known = measure is ledger.problem.measure and measure.facts() is not None
+    return known or measure.signature(ledger.problem.cells.example) is not None
 
 
 def waiting(ledger: Ledger, n_alone: int = 0) -> list[str]:
@@ -91,41 +97,17 @@ def guarantee_of(ledger: Ledger, measure: Measure) -> Guarantee | None:
     return Guarantee(draws, measure, problem.cells.example, problem.n_classes)
 
 
-def blocks_of(
-    pool: AnyPool | SameItems, ledger: Ledger, measure: Measure
-) -> tuple[Blocks, IntArray | None] | None:
-    """The pool cut by the cells of the design and those of the measure, and where items are.
-
-    The block of each item of the pool (M,); None where blocks are the design's cells.
-    """
-    problem = ledger.problem
-    own = np.arange(len(problem.cells))
-    if measure is problem.measure:
-        return Blocks(own, own, problem.cells.size, problem.losses), None
-    if isinstance(pool, SameItems):
-        return _cut(pool.pool, pool.place, ledger, measure)
-    if isinstance(pool, Pool):
-        return _cut(pool, np.arange(pool.size), ledger, measure)
-    if not _same_facts(problem.measure, measure):
-        return None
-    losses = pool.losses(measure, problem.cells)
-    return Blocks(own, own, problem.cells.size, losses), None
-
-
-def _cut(pool: Pool, place: IntArray, ledger: Ledger, measure: Measure) -> tuple[Blocks, IntArray]:
-    """Blocks of the items that lie in the same cell of both; place (M,) as in SameItems.
-
-    A loss that varies inside a cell of the measure has another mean in each block.
-    """
-    cells = pool.cells(measure)
-    pair = ledger.problem.cells.of_item.astype(np.int64) * len(cells) + cells.of_item[place]
-    code, block, size = np.unique(pair, return_inverse=True, return_counts=True)
-    of_item = np.empty(pool.size, dtype=np.int32)
-    of_item[place] = block
-    cell, row = np.divmod(code, len(cells))
-    example = pool.outputs(first_items(of_item, len(code)))
-    both = Cells(cells.stratum[row], size, cells.prior[row], example, of_item)
-    return Blocks(cell, np.arange(len(code)), size, pool.losses(measure, both)), block
+def blocks_of(pool: View, problem: Problem, measure: Measure) -> Blocks:
+    """The pool cut by the cells of the design and those of the measure."""
+    cells = problem.cells
+    if measure is problem.measure or _same_facts(problem.measure, measure):
+        own = np.arange(len(cells))
+        losses = problem.losses
+        if measure is not problem.measure:
+            losses = equal_losses(measure, cells.example, problem.n_classes)
+        return Blocks(own, np.zeros_like(own), cells.size, losses)
+    found: Blocks = pool.blocks(problem, measure)
+    return found
 
 
 def _same_facts(known: Measure, needed: Measure) -> bool:
@@ -134,9 +116,7 @@ def _same_facts(known: Measure, needed: Measure) -> bool:
     return has is not None and wants is not None and set(wants) <= set(has)
 
 
-def weighted_alone(
-    pool: AnyPool | SameItems, ledger: Ledger, measure: Measure, level: float
-) -> Estimate:
+def weighted_alone(pool: View, ledger: Ledger, measure: Measure, level: float) -> Estimate:
     """Labels weighted by one over their inclusion, without help of the model."""
     rows = ledger.rows()
     return estimate_importance(rows, measure, pool.outputs(rows.item), level)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from haystat import measures
 from haystat.assistance import assisted_from, waiting
 from haystat.estimation.census import census
 from haystat.estimation.importance import check_options, estimate_importance
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
+from haystat.estimation.side_by_side import side_by_side
 from haystat.estimation.stratified import estimate_stratified
 from haystat.ledger import Ledger
 from haystat.measures.base import Measure
@@ -45,25 +46,37 @@ def estimate_state(
 
 
 def estimate_from(
+    pool: View, ledger: Ledger, measure: Measure, needed: BoolArray, level: float, **options: str
+) -> Estimate:
+    """`measure` from the answers of a ledger; it is known once the `needed` labels are in.
+
+    needed (K, C): cells whose items must have their label under a label of which there is a loss.
+    options: covariance and stage_weights, as in estimate_importance. Measures side by side are
+    estimated one by one, so that each has the value that it has alone.
+    """
+    check_options(**options)
+    parts = measure.side_by_side()
+    alone = [_alone(pool, ledger, part, needed, level, options) for part in parts]
+    if len(alone) == 1:
+        return alone[0]
+    return side_by_side(
+        measure, alone, lambda: _alone(pool, ledger, measure, needed, level, options)
+    )
+
+
+def _alone(
     pool: View,
     ledger: Ledger,
     measure: Measure,
     needed: BoolArray,
     level: float,
-    *,
-    covariance: str = "sample",
-    stage_weights: str = "draws",
+    options: dict[str, str],
 ) -> Estimate:
-    """`measure` from the answers of a ledger; it is known once the `needed` labels are in.
-
-    needed (K, C): cells whose items must have their label under a label of which there is a loss.
-    """
-    check_options(covariance, stage_weights)
     if ledger.settled(needed):
         item, label = ledger.known()
         return census(measure, pool.outputs(item), label, level, size=pool.size)
     if ledger.design.estimator == "assisted" and ledger.any_label:
-        return assisted_from(cast(Any, pool), ledger, measure, level)
+        return assisted_from(pool, ledger, measure, level)
     rows, measure = ledger.rows(), ledger.measure_of(measure)
     if len(rows.item) == 0:
         why = "no question is answered yet: ask for labels and tell them"
@@ -73,7 +86,6 @@ def estimate_from(
         size = ledger.problem.stratum_size
         estimate = estimate_stratified(rows, measure, outputs, level, stratum_size=size)
     else:
-        options = {"covariance": covariance, "stage_weights": stage_weights}
         estimate = estimate_importance(rows, measure, outputs, level, **options)
     doubts = waiting(ledger, ledger.n_alone)
     return replace(estimate, warnings=(*estimate.warnings, *doubts)) if doubts else estimate

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.pool.base import AnyPool, Order
 
+T = TypeVar("T")
 EMPTY = np.zeros(0, dtype=np.int64)
 KEPT_STATES = 64  # of the latest stages, so that a slip is corrected without folding anew
 
@@ -51,7 +52,7 @@ class Ledger:
 
     def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
         self.problem = problem
-        self.design = design
+        self.design = self.checked(design)
         self.seed = seed
         self.state: Any = design.start(problem, stage_rng(seed, 0))
         self.stages: list[Stage] = []
@@ -68,6 +69,12 @@ class Ledger:
         self._unlabelled = EMPTY  # items of finished stages that nobody can label
         # The state before a stage, with the numbers of known and unlabelled items then.
         self._past: dict[int, tuple[Any, int, int]] = {}
+        self._once: dict[str, Any] = {}  # what follows from the labels and takes long
+
+    @classmethod
+    def checked(cls, design: Design) -> Design:
+        """The design, if it suits the oracle; else an error."""
+        return design
 
     @property
     def n_labels(self) -> int:
@@ -146,7 +153,15 @@ class Ledger:
         """The item of a cell that is asked about after `rank` others of it."""
         return self._candidates.take(cell, rank)
 
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` gives, worked out anew only when something has changed."""
+        if name not in self._once:
+            self._once[name] = make()
+        found: T = self._once[name]
+        return found
+
     def _finish_stages(self) -> None:
+        self._once.clear()
         while self.n_finished < len(self.stages) and not self._unanswered[self.n_finished]:
             self._finish(self.stages[self.n_finished])
 

@@ -29,7 +29,7 @@ class StochasticLedger(Ledger):
     soft = True
 
     def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
-        super().__init__(problem, check_asks_again(design), candidates, seed)
+        super().__init__(problem, design, candidates, seed)
         self._first_draw: list[int] = []  # of each stage
         self._item: list[int] = []  # of each draw
         self._draws_of: dict[int, list[int]] = {}  # by item
@@ -37,6 +37,16 @@ class StochasticLedger(Ledger):
         self._shares: dict[tuple[float, ...], int] = {
             tuple(row): number for number, row in enumerate(np.eye(problem.n_classes).tolist())
         }
+
+    @classmethod
+    def checked(cls, design: Design) -> Design:
+        """The design, if it can ask about an item more than once; else an error."""
+        if not design.with_replacement:
+            raise BadOption(
+                f"design {design} asks about an item once, and a stochastic oracle has to be asked "
+                "at every draw; use 'passive', 'importance' or 'adaptive'"
+            )
+        return design
 
     @property
     def n_labels(self) -> int:
@@ -91,6 +101,7 @@ class StochasticLedger(Ledger):
         self._first_draw.append(start)
         self._unanswered.append(len(stage.item))
         self.stages.append(stage)
+        self._finish_stages()
 
     def measure_of(self, measure: Measure) -> Measure:
         """The measure that reads the labels of `rows`."""
@@ -147,13 +158,3 @@ class StochasticLedger(Ledger):
 
     def _proposal(self) -> Proposal:
         return cast(Proposal, self.design.propose(self.problem, self.state))
-
-
-def check_asks_again(design: Design) -> Design:
-    """The design, if it can ask about an item more than once; else an error."""
-    if not design.with_replacement:
-        raise BadOption(
-            f"design {design} asks about an item once, and a stochastic oracle has to be asked "
-            "at every draw; use 'passive', 'importance' or 'adaptive'"
-        )
-    return design

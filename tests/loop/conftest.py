@@ -27,8 +27,3 @@ def make_pool(labels):
 @pytest.fixture
 def pool_of():
     return make_pool
-
-
-def answers_for(queries, truth):
-    """Answers by the questions themselves, so that repeats are told apart."""
-    return {query: truth[query.item] for query in queries}

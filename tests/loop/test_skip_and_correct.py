@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import answers_for
 
 import haystat as hs
 from haystat.errors import AnswerError, BadOption, ConflictingAnswer, UnknownItem, UnknownName
@@ -23,6 +22,11 @@ def make(request, tmp_path):
         return hs.Study.create(tmp_path / f"{number}.haystat", pool, measure, design, **options)
 
     return made
+
+
+def answers_for(queries, truth):
+    """Answers by the questions themselves, so that repeats are told apart."""
+    return {query: truth[query.item] for query in queries}
 
 
 def same(one, other):

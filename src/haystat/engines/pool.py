@@ -33,10 +33,12 @@ from haystat.engines.sketch import (
 from haystat.engines.source import Source
 from haystat.errors import BadOption, PoolError, UnknownItem
 from haystat.measures.base import Measure
+from haystat.measures.combine import Several
 from haystat.measures.facts import InMask, ScoreBin
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool import prior
 from haystat.pool.base import Order
+from haystat.pool.blocks import Blocks, refined
 from haystat.pool.cells import Cells, thresholds
 from haystat.pool.losses import CellLosses, equal_losses
 from haystat.pool.strata import renumber
@@ -173,6 +175,11 @@ class EnginePool:
         of_atom = cast(CellOf, cells.of_item).of_atom
         np.add.at(counts, of_atom[held.sketch.atom_of], found)
         return counts
+
+    def blocks(self, problem: Any, measure: Measure) -> Blocks:
+        """The items cut by the cells of a problem and by what a measure sees of them: one pass."""
+        finer = self.cells(Several((problem.measure, measure)))
+        return refined(finer, problem.cells, problem.measure, measure, len(self.classes))
 
     def seen_by(self, other: Any) -> Self:
         """The pool itself: other systems' scores are opened together with these."""

@@ -38,20 +38,30 @@ class CredibleEstimate(Estimate):
         """The same: a posterior does not mind when one looks."""
         return self.intervals
 
-    def band(self, random_state: int = 0) -> FloatArray:
-        """Band that holds all components at once with probability `level`, (m, 2).
+    @property
+    def sampled(self) -> FloatArray:
+        """Draws of the components from the posterior, (S, m)."""
+        return self.draws
 
-        All intervals are made wider by one factor, until they hold `level` of the draws at once.
-        """
-        low, high = self.intervals.T
-        below, above = self.values - low, high - self.values
-        error = self.draws - self.values
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.where(error < 0, -error / below, error / above)
-        widest = np.max(np.nan_to_num(reach, nan=0.0, posinf=0.0), axis=1)
-        factor = max(float(np.quantile(widest, self.level)), 1.0)
-        ends = np.stack([self.values - factor * below, self.values + factor * above], axis=1)
-        return np.asarray(np.clip(ends, *self.bounds))
+    def band(self, random_state: int = 0) -> FloatArray:
+        """Band that holds all components at once with probability `level`, (m, 2)."""
+        bounds = np.tile(self.bounds, (len(self.values), 1))
+        return credible_band(self.values, self.intervals, self.draws, self.level, bounds)
+
+
+def credible_band(
+    values: FloatArray, intervals: FloatArray, draws: FloatArray, level: float, bounds: FloatArray
+) -> FloatArray:
+    """All intervals made wider by one factor, until they hold `level` of the draws at once."""
+    low, high = intervals.T
+    below, above = values - low, high - values
+    error = draws - values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(error < 0, -error / below, error / above)
+    widest = np.max(np.nan_to_num(reach, nan=0.0, posinf=0.0), axis=1)
+    factor = max(float(np.quantile(widest, level)), 1.0)
+    ends = np.stack([values - factor * below, values + factor * above], axis=1)
+    return np.asarray(np.clip(ends, bounds[:, :1], bounds[:, 1:]))
 
 
 def credible_estimate(

@@ -66,10 +66,11 @@ def estimate_importance(
         tuple(_warnings(measure, risk, terms, tails)),
         {"risk": risk, **weight_summary(rows)},
         tails=tails,
+        by_draw=False,
     )
 
 
-def check_options(covariance: str, stage_weights: str) -> None:
+def check_options(covariance: str = "sample", stage_weights: str = "draws") -> None:
     """Raise where an option is none of those there are."""
     checked_choice("covariance", covariance, COVARIANCES)
     checked_choice("stage_weights", stage_weights, STAGE_WEIGHTS)

@@ -8,66 +8,85 @@ interval, which minds neither how items were chosen nor when one looked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from haystat.designs.labels import LabelView
-from haystat.estimation.blocks import Blocks
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.pool.blocks import Blocks
 from haystat.response.posterior import draw_shares
 
+MOST_EXACT = 10**9  # items from which numpy draws without replacement
 RARE = 0.05  # share below which events are rare
 MUCH_LOWER = 0.8  # of the likely recall, below which it takes a warning
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labelled items: cell, label and block (n,) of each, what the systems say about them.
+    """Labelled items: cell and label (n,) of each.
 
     counts (K, C) are the labels of each cell; nobody (K,) counts items that nobody can label.
     """
 
     cell: IntArray
     label: IntArray
-    block: IntArray
-    outputs: Outputs
     counts: IntArray
     nobody: IntArray
 
 
 @dataclass(frozen=True)
 class Pools:
-    """Draws of the whole pool: of left (B,) unlabelled items, events (S, B) are events."""
+    """Draws of the whole pool: of left (K,) unlabelled items, events (S, K) are events.
+
+    classes has, for every way of being predicted, which part of the events is of each class,
+    (S, C). Nothing here knows of a measure, so that all are estimated from the same draws.
+    """
 
     view: LabelView
-    blocks: Blocks
     labels: Labels
     left: IntArray
     events: IntArray
+    classes: list[FloatArray]
 
     @classmethod
     def draw(
         cls,
         view: LabelView,
         start: FloatArray,
-        blocks: Blocks,
+        size: IntArray,
         labels: Labels,
         rng: np.random.Generator,
     ) -> Pools:
         """Draws from the posterior given the labels; the fit begins at start (G, p)."""
-        share = posterior_shares(view, start, labels.counts, rng)[:, blocks.cell]
-        left = unlabelled(blocks, labels)
-        return cls(view, blocks, labels, left, draw_events(left, share, rng))
+        share = posterior_shares(view, start, labels.counts, rng)
+        left = unlabelled(size, labels.counts, labels.nobody)
+        events = draw_events(left, share, rng)
+        others = view.classes_of_events(labels.counts)
+        classes = [
+            _split(events[:, view.group == code].sum(axis=1).astype(np.float64), others[code], rng)
+            for code in range(len(others))
+        ]
+        return cls(view, labels, left, events, classes)
 
-    def risks(self, measure: Measure, rng: np.random.Generator) -> FloatArray:
-        """The measure's risk in each, (S, d)."""
-        label = self.labels.label
+    def risks(
+        self, measure: Measure, blocks: Blocks, outputs: Outputs, rng: np.random.Generator
+    ) -> FloatArray:
+        """The measure's risk in each, (S, d); outputs are what systems say about labelled items."""
+        label, cell, code = self.labels.label, self.labels.cell, measure.signature(outputs)
         total = float(len(label) + self.left.sum())
-        known = measure.risk(self.labels.outputs, label, np.full(len(label), 1 / total))
-        others = self.view.classes_of_events(self.labels.counts)
-        lost = _missing(self.view, self.blocks, self.left, self.events, others, rng)
+        # The same sums however a pool numbers its items.
+        order = np.lexsort((label, cell) if code is None else (code, label, cell))
+        label, cell, outputs = label[order], cell[order], outputs.take(order)
+        known = measure.risk(outputs, label, np.full(len(label), 1 / total))
+        left, events = self.left.astype(np.float64), self.events
+        if len(blocks.cell) > len(left):
+            block = blocks.of_items(cell, np.asarray(measure.signature(outputs)))
+            unknown = blocks.size - np.bincount(block, minlength=len(blocks.cell))
+            left, events = split_by_block(unknown, blocks.cell, self.left, self.events, rng)
+        lost = _missing(self.view, blocks, left, events, self.classes)
         return np.asarray(known + lost / total)
 
     def doubts(self) -> list[str]:
@@ -76,7 +95,7 @@ class Pools:
         if not model.curve.high.any():
             return []
         low = model.curve.low
-        hidden = self.events[:, low[self.blocks.cell]].sum(axis=1)
+        hidden = self.events[:, low].sum(axis=1)
         hidden = hidden + self.labels.counts[low, 1:].sum()
         positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
         lowest, middle = np.quantile(1 - hidden / np.maximum(positives, 1), [0.025, 0.5])
@@ -118,30 +137,70 @@ def posterior_shares(
     return draw_shares(model, mixture, n, events, rng)
 
 
-def unlabelled(blocks: Blocks, labels: Labels) -> IntArray:
-    """Items of each block that have no label, (B,).
+def unlabelled(size: IntArray, counts: IntArray, nobody: IntArray) -> IntArray:
+    """Items of each cell that have no label, (K,); counts (K, C) and nobody (K,) as in Labels.
 
     Of items that nobody can label the estimate does not speak: in each cell as large a part of
     those not drawn is left out as of those drawn.
     """
-    left = blocks.size - np.bincount(labels.block, minlength=len(blocks.size))
-    if not labels.nobody.any():
+    left = np.asarray(size - counts.sum(axis=1))
+    if not nobody.any():
         return left
-    drawn = labels.counts.sum(axis=1) + labels.nobody
-    overall = labels.nobody.sum() / drawn.sum()
-    lost = (labels.nobody + overall) / (drawn + 1)  # a cell without draws is like the others
-    in_cell = np.bincount(blocks.cell, weights=left, minlength=len(drawn))
-    part = np.maximum(in_cell - labels.nobody, 0.0) * (1 - lost) / np.maximum(in_cell, 1.0)
-    return np.asarray(np.rint(left * part[blocks.cell]), dtype=np.int64)
+    drawn = counts.sum(axis=1) + nobody
+    overall = nobody.sum() / drawn.sum()
+    lost = (nobody + overall) / (drawn + 1)  # a cell without draws is like the others
+    return np.asarray(np.rint(np.maximum(left - nobody, 0.0) * (1 - lost)), dtype=np.int64)
+
+
+def split_by_block(
+    unknown: IntArray,
+    cell: IntArray,
+    left: IntArray,
+    events: IntArray,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, IntArray]:
+    """What is left in each block (B,) and which events lie in it (S, B).
+
+    unknown (B,) are the items of each block, of cell[b], without a label; left (K,) of those of a
+    cell count, and events (S, K) of them are events: any as likely as any other, hypergeometric.
+    """
+    in_cell = np.bincount(cell, unknown, minlength=len(left)).astype(np.int64)
+    part = left / np.maximum(in_cell, 1)
+    found = np.zeros((len(events), len(cell)), dtype=np.int64)
+    to_place, room = events.copy(), in_cell.copy()
+    rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
+    for step in range(int(rank.max()) + 1):
+        block = np.flatnonzero(rank == step)
+        of_cell = cell[block]
+        others = room[of_cell] - unknown[block]
+        placed = _without_replacement(unknown[block], others, to_place[:, of_cell], rng)
+        found[:, block] = placed
+        to_place[:, of_cell] -= placed
+        room[of_cell] = others
+    return unknown * part[cell], found
+
+
+def _without_replacement(
+    good: IntArray, bad: IntArray, n: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """How many of n (S, B) items, drawn from good (B,) and bad (B,) ones, are good."""
+    drawn = np.where(bad == 0, n, 0)
+    few = (n > 0) & (good > 0) & (bad > 0) & (good + bad <= MOST_EXACT)
+    wide = np.broadcast_to(good, n.shape)[few], np.broadcast_to(bad, n.shape)[few]
+    drawn[few] = rng.hypergeometric(wide[0], wide[1], n[few])
+    many = (n > 0) & (good > 0) & (bad > 0) & (good + bad > MOST_EXACT)
+    share = np.broadcast_to(good / np.maximum(good + bad, 1), n.shape)
+    drawn[many] = rng.binomial(n[many], share[many])
+    # Of so many items nobody sees that one may have been taken twice; but no more than there are.
+    return np.clip(drawn, np.maximum(n - bad, 0), np.minimum(n, good))
 
 
 def _missing(
     view: LabelView,
     blocks: Blocks,
-    left: IntArray,
+    left: FloatArray,
     events: IntArray,
-    others: FloatArray,
-    rng: np.random.Generator,
+    classes: Sequence[FloatArray],
 ) -> FloatArray:
     """Summed losses of the unlabelled items if events (S, B) of them are events, (S, d)."""
     loss = blocks.mean_loss
@@ -149,12 +208,10 @@ def _missing(
     reference, group = view.reference[blocks.cell], view.group[blocks.cell]
     quiet = loss[block, reference]
     total = left @ quiet + np.zeros((len(events), 1))
-    for code in range(len(others)):
+    for code, split in enumerate(classes):
         members = np.flatnonzero(group == code)
         found = events[:, members].astype(np.float64)
-        n_found = found.sum(axis=1)
-        split = _split(n_found, others[code], rng)
-        for label in np.flatnonzero(others[code] > 0):
+        for label in np.flatnonzero(split.any(axis=0)):
             gain = loss[members, label] - quiet[members]
             total += (found * split[:, label, None]) @ gain
     return np.asarray(total)

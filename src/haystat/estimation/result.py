@@ -39,6 +39,8 @@ class Estimate:
     details: dict[str, Any] = field(default_factory=dict, repr=False)
     tails: Tails | None = field(default=None, repr=False, kw_only=True)
     guarantee: Guarantee | None = field(default=None, repr=False, kw_only=True)
+    #: whether the rows of the terms are the same draws whatever the measure
+    by_draw: bool = field(default=True, repr=False, kw_only=True)
 
     @property
     def value(self) -> float | FloatArray:
@@ -67,7 +69,7 @@ class Estimate:
     @property
     def intervals(self) -> FloatArray:
         """Lower and upper end for each component on its own, (m, 2)."""
-        return self._around(t_quantile(self.level, self.n_draws))
+        return self.around(t_quantile(self.level, self.n_draws))
 
     @property
     def interval(self) -> tuple[float, float] | FloatArray:
@@ -77,12 +79,12 @@ class Estimate:
     @property
     def clt_intervals(self) -> FloatArray:
         """The paper's: values -+ Student's quantile times the standard errors, (m, 2)."""
-        return replace(self, tails=None)._around(t_quantile(self.level, self.n_draws))
+        return replace(self, tails=None).around(t_quantile(self.level, self.n_draws))
 
     @property
     def anytime_intervals(self) -> FloatArray:
         """Intervals that hold at all times at once, however often one looks, (m, 2)."""
-        return self._around(sequence_multiplier(self.level, self.n_draws))
+        return self.around(sequence_multiplier(self.level, self.n_draws))
 
     @property
     def anytime_interval(self) -> tuple[float, float] | FloatArray:
@@ -125,7 +127,7 @@ class Estimate:
         """
         if self.n_draws < 2:
             return self.intervals
-        return self._around(band_multiplier(self.terms, self.level, random_state))
+        return self.around(band_multiplier(self.terms, self.level, random_state))
 
     @property
     def _unknown(self) -> FloatArray:
@@ -139,7 +141,13 @@ class Estimate:
         low, high = intervals[0]
         return float(low), float(high)
 
-    def _around(self, multiplier: float) -> FloatArray:
+    @property
+    def sampled(self) -> FloatArray:
+        """Draws of the components from a posterior, (S, m); none where there is no model."""
+        return np.zeros((0, len(self.values)))
+
+    def around(self, multiplier: float) -> FloatArray:
+        """Intervals so many standard errors wide on either side, where draws are many, (m, 2)."""
         if self.tails is not None and np.isfinite(multiplier):
             return self.tails.intervals(self.values, multiplier)
         half = multiplier * self.std_errors if np.isfinite(multiplier) else self._unknown

@@ -25,7 +25,6 @@ from haystat.experiments.store import Store
 from haystat.experiments.summary import summarise
 from haystat.experiments.workers import Task, run_tasks
 from haystat.ledger import pose
-from haystat.ledger_stochastic import check_asks_again
 from haystat.loop import RandomState, seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
@@ -145,8 +144,7 @@ def plan(
     rng = np.random.default_rng(0)
     for design in chosen.values():  # one that cannot work on this measure or oracle says so
         design.start(first.problem, rng)
-        if asks_again:
-            check_asks_again(design)
+        LEDGERS[oracle].checked(design)
     experiments = [replace(first, name=name, design=design) for name, design in chosen.items()]
     # The truth is worked out once, and shared with the workers.
     for experiment in experiments:

@@ -131,6 +131,10 @@ class Measure(ABC):
             return None
         return f"{self.name} is undefined for what has been drawn so far"
 
+    def side_by_side(self) -> tuple[Measure, ...]:
+        """The measures that this one puts side by side; itself if it is one."""
+        return (self,)
+
     def for_system(self, system: str) -> Measure:
         """The same measure of another system, not bound to a pool."""
         raise BadOption(f"{self.name} has no `system` option, so it cannot be moved to {system!r}")

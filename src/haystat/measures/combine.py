@@ -19,6 +19,10 @@ class Joint(Measure, ABC):
 
     parts: tuple[Measure, ...]
 
+    def side_by_side(self) -> tuple[Measure, ...]:
+        """The measures that this one puts side by side."""
+        return tuple(inner for part in self.parts for inner in part.side_by_side())
+
     def part_weights(self) -> FloatArray:
         """How much the variance of each part counts, (parts,)."""
         return np.ones(len(self.parts))

@@ -50,6 +50,12 @@ class View(Protocol):
         cells are those that the items were drawn from.
         """
 
+    def blocks(self, problem: Any, measure: Measure) -> Any:
+        """The items cut by the cells of a problem and by what a measure sees of them: Blocks.
+
+        Raises where the items are not at hand.
+        """
+
 
 class AnyPool(View, Protocol):
     """Items in memory, or a sketch of items that are somewhere else."""

@@ -16,6 +16,7 @@ from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool import checks, prior
+from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
@@ -215,6 +216,10 @@ class Pool:
             is_plain = values.dtype.kind in "biuf"
             digest.update(values.tobytes() if is_plain else repr(values.tolist()).encode())
         return digest.hexdigest()[:16]
+
+    def blocks(self, problem: Any, measure: Measure) -> Blocks:
+        """The items cut by the cells of a problem and by what a measure sees of them."""
+        return cut(self, problem.cells, measure, len(self.classes))
 
     def seen_by(self, other: Any) -> SameItems:
         """Another pool of the same items, by the positions of this one; raises if it is not."""

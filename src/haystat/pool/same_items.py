@@ -10,7 +10,9 @@ import numpy as np
 
 from haystat.arguments import brief
 from haystat.errors import PoolError, UnknownItem
+from haystat.measures.base import Measure
 from haystat.measures.outputs import IntArray, Outputs, Schema
+from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Cells
 
 BLOCK = 1 << 16  # items whose outputs are held at a time
@@ -38,6 +40,10 @@ class SameItems:
         """What a measure may know before it sees an item."""
         schema: Schema = self.pool.schema
         return schema
+
+    def blocks(self, problem: Any, measure: Measure) -> Blocks:
+        """The items cut by the cells of a problem and by what a measure sees of them."""
+        return cut(self, problem.cells, measure, len(self.pool.classes))
 
     def specimens(self, cells: Cells) -> Iterator[Outputs]:
         """All items, some at a time, by their positions in the other pool."""

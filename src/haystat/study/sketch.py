@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -20,6 +20,7 @@ from haystat.errors import BadOption, StudyError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.base import AnyPool, Order, View
+from haystat.pool.blocks import Blocks
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.numbers import NumberLosses
@@ -203,6 +204,13 @@ class SketchPool:
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about the items at these positions."""
         return self.items.outputs(index)
+
+    def blocks(self, problem: Problem, measure: Measure) -> Blocks:
+        """The items cut by the cells of a problem and by what a measure sees of them."""
+        whole = self._whole(f"tell how many items of each cell {measure.name} tells apart")
+        cells = whole.cells(problem.measure)
+        blocks: Blocks = whole.blocks(replace(problem, cells=cells), measure)
+        return blocks
 
     def seen_by(self, other: Any) -> View:
         """Another pool of the same items; it takes the pool itself to know which they are."""

@@ -126,7 +126,7 @@ class Study(Loop):
         whole, records = source.read()
         rules = checked_rules(annotators, answers_per_item, disagreement, oracle, whole.schema)
         named = designs.default_name(whole.schema, oracle) if design is None else design
-        chosen = designs.resolve(named, **options)
+        chosen = LEDGERS[oracle].checked(designs.resolve(named, **options))
         bound = measures.resolve(measure).bind(whole.schema)
         seed = seed_from(random_state)
         whole = whole.ordered(seed)

@@ -1,0 +1,76 @@
+"""The pool cut so that the design of an evaluation and another measure both see uniform parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haystat.measures.base import Measure
+from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.pool.base import View
+from haystat.pool.cells import Cells
+from haystat.pool.losses import CellLosses, equal_losses
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Block b holds size[b] items of cell[b] of the design, with one signature; all (B,).
+
+    They are in the order of cell and signature. losses are those of the measure, by block.
+    """
+
+    cell: IntArray
+    signature: IntArray
+    size: IntArray
+    losses: CellLosses
+
+    @property
+    def mean_loss(self) -> FloatArray:
+        """Mean loss of an item of each block under each label, (B, C, d)."""
+        return self.losses.mean
+
+    def of_items(self, cell: IntArray, signature: IntArray) -> IntArray:
+        """The block of items of these cells and signatures, (n,)."""
+        n_codes = int(max(self.signature.max(initial=0), signature.max(initial=0))) + 1
+        return np.searchsorted(self.cell * n_codes + self.signature, cell * n_codes + signature)
+
+
+def cut(view: View, cells: Cells, measure: Measure, n_classes: int) -> Blocks:
+    """Blocks of items that are all at hand; the measure has a signature."""
+    found: list[tuple[IntArray, ...]] = []
+    for outputs in view.specimens(cells):
+        code = np.asarray(measure.signature(outputs))
+        pair = np.stack([cells.of_item[outputs.index].astype(np.int64), code])
+        kind, first, size = np.unique(pair, axis=1, return_index=True, return_counts=True)
+        found.append((*kind, size, outputs.index[first]))
+    cell, code, size, example = (np.concatenate(part) for part in zip(*found, strict=True))
+    kind, first, block = np.unique(
+        np.stack([cell, code]), axis=1, return_index=True, return_inverse=True
+    )
+    total = np.bincount(block.ravel(), size).astype(np.int64)
+    return blocks_like(kind[0], kind[1], total, view.outputs(example[first]), measure, n_classes)
+
+
+def refined(finer: Cells, cells: Cells, known: Measure, measure: Measure, n_classes: int) -> Blocks:
+    """Blocks from cells that know what both the design's measure and another one see of an item."""
+    both = np.stack([finer.stratum, np.asarray(known.signature(finer.example))])
+    coarse = np.stack([cells.stratum, np.asarray(known.signature(cells.example))])
+    place = {pair: row for row, pair in enumerate(zip(*coarse.tolist(), strict=True))}
+    cell = np.array([place[pair] for pair in zip(*both.tolist(), strict=True)], dtype=np.int64)
+    code = np.asarray(measure.signature(finer.example))
+    order = np.lexsort((code, cell))
+    example = finer.example.take(order)
+    return blocks_like(cell[order], code[order], finer.size[order], example, measure, n_classes)
+
+
+def blocks_like(
+    cell: IntArray,
+    signature: IntArray,
+    size: IntArray,
+    example: Outputs,
+    measure: Measure,
+    n_classes: int,
+) -> Blocks:
+    """Blocks with an item that stands for each."""
+    return Blocks(cell, signature, size, equal_losses(measure, example, n_classes))
