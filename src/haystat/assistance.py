@@ -63,12 +63,15 @@ def assisted_from(
 def waiting(ledger: Ledger | StochasticLedger, n_alone: int = 0) -> list[str]:
     """What to know about questions that were asked and not answered, if they are many.
 
-    n_alone: open draws for which other stages or cells stand in.
+    Stages after the last one with an answer have only begun. n_alone: open draws for which other
+    stages or cells stand in.
     """
-    n_open, n_asked = sum(ledger.unanswered), sum(stage.n_new for stage in ledger.stages)
+    n_stages = max(ledger.counted, default=-1) + 1
+    unanswered = ledger.unanswered[:n_stages]
+    n_open, n_asked = sum(unanswered), sum(stage.n_new for stage in ledger.stages[:n_stages])
     if n_open <= MANY_OPEN * n_asked:
         return []
-    stages = [str(number) for number, n in enumerate(ledger.unanswered) if n]
+    stages = [str(number) for number, n in enumerate(unanswered) if n]
     named = ", ".join(stages[:MOST_NAMED]) + (", …" if len(stages) > MOST_NAMED else "")
     beside = "; where a stage has no answer alike, other stages or the nearest stratum stand in"
     return [
