@@ -68,12 +68,15 @@ def _model_tells(ledger: Ledger, measure: Measure) -> bool:
 def waiting(ledger: Ledger, n_alone: int = 0) -> list[str]:
     """What to know about questions that were asked and not answered, if they are many.
 
-    n_alone: open draws for which other stages or cells stand in.
+    Stages after the last one with an answer have only begun. n_alone: open draws for which other
+    stages or cells stand in.
     """
-    n_open, n_asked = sum(ledger.unanswered), sum(stage.n_new for stage in ledger.stages)
+    n_stages = max(ledger.counted, default=-1) + 1
+    unanswered = ledger.unanswered[:n_stages]
+    n_open, n_asked = sum(unanswered), sum(stage.n_new for stage in ledger.stages[:n_stages])
     if n_open <= MANY_OPEN * n_asked:
         return []
-    stages = [str(number) for number, n in enumerate(ledger.unanswered) if n]
+    stages = [str(number) for number, n in enumerate(unanswered) if n]
     named = ", ".join(stages[:MOST_NAMED]) + (", …" if len(stages) > MOST_NAMED else "")
     beside = "; where a stage has no answer alike, other stages or the nearest stratum stand in"
     return [
@@ -86,7 +89,7 @@ def waiting(ledger: Ledger, n_alone: int = 0) -> list[str]:
 def guarantee_of(ledger: Ledger, measure: Measure) -> Guarantee | None:
     """What the draws of the finished stages can promise, for a measure that the cells know."""
     problem, stages = ledger.problem, ledger.finished()
-    if not stages or not _same_facts(problem.measure, measure):
+    if not stages or not same_facts(problem.measure, measure):
         return None
     drawn, inclusion = [], []
     for stage, label in stages:
@@ -100,7 +103,7 @@ def guarantee_of(ledger: Ledger, measure: Measure) -> Guarantee | None:
 def blocks_of(pool: View, problem: Problem, measure: Measure) -> Blocks:
     """The pool cut by the cells of the design and those of the measure."""
     cells = problem.cells
-    if measure is problem.measure or _same_facts(problem.measure, measure):
+    if measure is problem.measure or same_facts(problem.measure, measure):
         own = np.arange(len(cells))
         losses = problem.losses
         if measure is not problem.measure:
@@ -110,7 +113,7 @@ def blocks_of(pool: View, problem: Problem, measure: Measure) -> Blocks:
     return found
 
 
-def _same_facts(known: Measure, needed: Measure) -> bool:
+def same_facts(known: Measure, needed: Measure) -> bool:
     """Whether a measure knows no more about an item than the cells of another do."""
     has, wants = known.facts(), needed.facts()
     return has is not None and wants is not None and set(wants) <= set(has)

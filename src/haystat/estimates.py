@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from haystat import measures
-from haystat.assistance import assisted_from, waiting
+from haystat.assistance import assisted_from, same_facts, waiting
 from haystat.estimation.census import census
 from haystat.estimation.importance import check_options, estimate_importance
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
@@ -16,6 +16,7 @@ from haystat.ledger import Ledger
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray
 from haystat.pool.base import View
+from haystat.pool.losses import equal_losses
 from haystat.reuse import check_reuse
 from haystat.state import State
 
@@ -30,49 +31,44 @@ def estimate_state(
     level = checked_level(level)
     ledger = state.ledger
     view: View = state.pool if pool is None else state.pool.seen_by(pool)
-    target, needed = state.measure, ledger.problem.losses.support
+    target = state.measure
     if measure is not None:
         target = measures.resolve(measure).bind(view.schema)
         check_reuse(view, ledger.problem, ledger.design, target)
-        needed = ledger.design.covers(ledger.problem)
     share = ledger.unanswered_share()
     if share > 0 and not ledger.any_label:
         why = "nobody could label any item that was asked about"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
-    estimate = estimate_from(view, ledger, target, needed, level, **options)
+    estimate = estimate_from(view, ledger, target, level, **options)
     if share == 0:
         return estimate
     return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))
 
 
 def estimate_from(
-    pool: View, ledger: Ledger, measure: Measure, needed: BoolArray, level: float, **options: str
+    pool: View, ledger: Ledger, measure: Measure, level: float, **options: str
 ) -> Estimate:
-    """`measure` from the answers of a ledger; it is known once the `needed` labels are in.
+    """`measure` from the answers of a ledger.
 
-    needed (K, C): cells whose items must have their label under a label of which there is a loss.
     options: covariance and stage_weights, as in estimate_importance. Measures side by side are
     estimated one by one, so that each has the value that it has alone.
     """
     check_options(**options)
     parts = measure.side_by_side()
-    alone = [_alone(pool, ledger, part, needed, level, options) for part in parts]
+    alone = [_alone(pool, ledger, part, level, options) for part in parts]
     if len(alone) == 1:
         return alone[0]
-    return side_by_side(
-        measure, alone, lambda: _alone(pool, ledger, measure, needed, level, options)
-    )
+    return side_by_side(measure, alone, lambda: _alone(pool, ledger, measure, level, options))
 
 
 def _alone(
     pool: View,
     ledger: Ledger,
     measure: Measure,
-    needed: BoolArray,
     level: float,
     options: dict[str, str],
 ) -> Estimate:
-    if ledger.settled(needed):
+    if ledger.settled(needed(ledger, measure)):
         item, label = ledger.known()
         return census(measure, pool.outputs(item), label, level, size=pool.size)
     if ledger.design.estimator == "assisted" and ledger.any_label:
@@ -89,6 +85,19 @@ def _alone(
         estimate = estimate_importance(rows, measure, outputs, level, **options)
     doubts = waiting(ledger, ledger.n_alone)
     return replace(estimate, warnings=(*estimate.warnings, *doubts)) if doubts else estimate
+
+
+def needed(ledger: Ledger, measure: Measure) -> BoolArray:
+    """Cells and labels (K, C) whose items must all have their label before a measure is known.
+
+    Those of which there is a loss; where the cells cannot tell, all that is in reach.
+    """
+    problem = ledger.problem
+    if measure is problem.measure:
+        return problem.losses.support
+    if same_facts(problem.measure, measure) and not problem.numeric:
+        return equal_losses(measure, problem.cells.example, problem.n_classes).support
+    return ledger.design.covers(problem)
 
 
 def nonresponse(n_skipped: int, share: float) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 import haystat as hs
 from haystat.assistance import assisted_from, blocks_of
 from haystat.estimation import posterior
-from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import CredibleEstimate, credible_estimate
 from haystat.estimation.posterior import (
     Labels,
     Pools,
     draw_events,
     posterior_shares,
+    split_by_block,
     unlabelled,
 )
 from haystat.log import NO_ANSWER
@@ -29,16 +27,16 @@ def labels_of(pool, ledger):
     cell = ledger.problem.cells.of_item[item].astype(np.int64)
     counts = np.zeros_like(ledger.state.labelled)
     np.add.at(counts, (cell, label), 1)
-    return Labels(cell, label, cell, pool.outputs(item), counts, ledger.unlabelled)
+    return pool.outputs(item), Labels(cell, label, counts, ledger.unlabelled)
 
 
 def risks_of(pool, ledger, measure=None, seed=0):
     measure = ledger.problem.measure if measure is None else measure
-    blocks, _ = blocks_of(pool, ledger, ledger.problem.measure)
     rng = np.random.default_rng(seed)
-    state = ledger.state
-    labels = labels_of(pool, ledger)
-    return Pools.draw(state.view, state.modes, blocks, labels, rng).risks(measure, rng)
+    state, problem = ledger.state, ledger.problem
+    outputs, labels = labels_of(pool, ledger)
+    pools = Pools.draw(state.view, state.modes, problem.cells.size, labels, rng)
+    return pools.risks(measure, blocks_of(pool, problem, measure), outputs, rng)
 
 
 @pytest.mark.parametrize("n_left", [1, 3])
@@ -67,7 +65,7 @@ def test_draws_are_known_labels_plus_binomial_ones(pool_of, ledger_after):
     pool, label = pool_of(300)
     ledger = ledger_after(pool, "f1", label, [40, 20], 2)
     state, measure, cells = ledger.state, ledger.problem.measure, ledger.problem.cells
-    labels = labels_of(pool, ledger)
+    _, labels = labels_of(pool, ledger)
     share = posterior_shares(state.view, state.modes, labels.counts, np.random.default_rng(0))
     mean = share.mean(axis=0)
     told = dict(zip(*(a.tolist() for a in ledger.told()), strict=True))
@@ -131,16 +129,34 @@ def test_three_classes_are_known_at_the_end_and_covered_on_the_way(
 
 def test_items_that_nobody_can_label_are_left_out_in_each_cell():
     """Cell 0: 30 drawn, 15 of them lost; cell 1: nothing lost of 20; cell 2: nothing drawn."""
-    cell = np.repeat([0, 1], [15, 20])
     counts = np.array([[15, 0], [20, 0], [0, 0]])
-    blocks = Blocks(np.arange(3), np.arange(3), np.array([1030, 520, 100]), None)
-    labels = Labels(cell, cell * 0, cell, None, counts, np.array([15, 0, 0]))
-    left = unlabelled(blocks, labels)
+    size = np.array([1030, 520, 100])
+    left = unlabelled(size, counts, np.array([15, 0, 0]))
     # 1030 - 15 known - 15 lost = 1000 not drawn, of which (15 + 0.3) / 31 are lost as well
     expected = [1000 * (1 - 15.3 / 31), 500 * (1 - 0.3 / 21), 100 * (1 - 0.3)]
     np.testing.assert_allclose(left, expected, atol=0.51)
-    nothing = replace(labels, nobody=np.zeros(3, dtype=np.int64))
-    np.testing.assert_array_equal(unlabelled(blocks, nothing), [1015, 500, 100])
+    nothing = np.zeros(3, dtype=np.int64)
+    np.testing.assert_array_equal(unlabelled(size, counts, nothing), [1015, 500, 100])
+
+
+@pytest.mark.parametrize("limit", [10**9, 10])
+def test_events_of_a_cell_are_spread_over_its_blocks_without_replacement(limit, monkeypatch):
+    """Hypergeometric by the blocks' unlabelled items; nobody's share is left out of each alike."""
+    monkeypatch.setattr(posterior, "MOST_EXACT", limit)
+    cell = np.array([0, 0, 0, 1, 2])
+    unknown = np.array([30, 10, 0, 7, 5])
+    events = np.tile([12, 7, 0], (20_000, 1))
+    left = np.array([20, 7, 5])
+    part, found = split_by_block(unknown, cell, left, events, np.random.default_rng(0))
+    np.testing.assert_allclose(part, [15, 5, 0, 7, 5])
+    np.testing.assert_array_equal(found[:, :3].sum(axis=1), 12)
+    assert np.all(found <= unknown)
+    np.testing.assert_array_equal(found[:, 3:], [[7, 0]] * 20_000)
+    if limit > 100:
+        for k in range(2, 6):
+            chance = hypergeom.cdf(k, 40, 10, 12)
+            error = np.sqrt(chance * (1 - chance) / 20_000)
+            assert abs(np.mean(found[:, 1] <= k) - chance) < 4 * error
 
 
 def told_and_truth(measure, size=300, rate=(0.6, 0.02)):

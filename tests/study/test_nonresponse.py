@@ -20,8 +20,7 @@ def one_estimate(pool, problem, design, label, seed):
         stage = ledger.draw(30)
         ledger.add_stage(stage)
         ledger.add_labels({item: int(label[item]) for item in stage.item[: stage.n_new].tolist()})
-    support = problem.losses.support
-    value = estimate_from(pool, ledger, problem.measure, support, 0.95).value
+    value = estimate_from(pool, ledger, problem.measure, 0.95).value
     return value, ledger.unanswered_share()
 
 

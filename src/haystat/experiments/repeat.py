@@ -118,9 +118,7 @@ def run_repeat(experiment: Experiment, repeat: int) -> Record:
     found: list[dict[str, Any]] = []
     for budget in experiment.budgets:
         advance(ledger, answer, budget, experiment.batch_size)
-        estimate = estimate_from(
-            experiment.pool, ledger, problem.measure, problem.losses.support, experiment.level
-        )
+        estimate = estimate_from(experiment.pool, ledger, problem.measure, experiment.level)
         facts = compare(estimate, experiment.truth)
         facts["n_labels"] = ledger.n_labels
         facts["n_draws"] = estimate.n_draws

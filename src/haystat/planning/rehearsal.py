@@ -105,9 +105,7 @@ def rehearse(
         new = stage.item[: stage.n_new]
         ledger.add_stage(stage)
         ledger.add_labels(dict(zip(new.tolist(), answer(items[new]), strict=True)))
-        estimate = estimate_from(
-            cast(Any, items), ledger, problem.measure, problem.losses.support, level
-        )
+        estimate = estimate_from(cast(Any, items), ledger, problem.measure, level)
         n_labels.append(ledger.n_labels)
         found.append(np.nan_to_num(widths(estimate), nan=np.inf, posinf=np.inf))
         if found[-1].max() <= width:

@@ -78,7 +78,7 @@ class StudyState(State):
         if self.rules.single:
             self.leases.pop(question, None)
         else:
-            self.leases.get(question, {}).pop(who, None)
+            self._give_back(question, who)
 
     def asked_in(self, data: Mapping[str, Any]) -> list[int]:
         """The questions that `named` wrote."""
@@ -93,4 +93,10 @@ class StudyState(State):
 
     def _release(self, entry: Entry) -> None:
         for question in self.asked_in(entry.data):
-            self.leases.get(question, {}).pop(entry.who, None)
+            self._give_back(question, entry.who)
+
+    def _give_back(self, question: int, who: str | None) -> None:
+        held = self.leases.get(question, {})
+        held.pop(who, None)
+        if not held:
+            self.leases.pop(question, None)
