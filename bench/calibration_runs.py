@@ -13,13 +13,12 @@ import numpy as np
 import haystat as hs
 from calibration_pools import Known
 from haystat import designs, measures
-from haystat.estimation.result import Estimate
 from haystat.estimates import estimate_from
+from haystat.estimation.result import Estimate
 from haystat.experiments.limit import best_variance
 from haystat.experiments.repeat import ROUNDING, Experiment, advance, oracle, seeds
 from haystat.experiments.simulate import plan
 from haystat.ledger import Ledger
-from haystat.reuse import same_items
 
 SEED = 1
 SMALL_BATCH, FEW, BATCH = 25, 100, 50  # labels of a stage until there are FEW, and from then on
@@ -104,12 +103,9 @@ def run(task: Task, repeat: int) -> list[dict[str, Any]]:
 def estimates(task: Task, ledger: Ledger) -> Iterator[Estimate]:
     """Of the measure that the draws are for, then of the others."""
     experiment, problem = task.experiment, task.experiment.problem
-    needed = problem.losses.support
-    yield estimate_from(experiment.pool, ledger, problem.measure, needed, experiment.level)
+    yield estimate_from(experiment.pool, ledger, problem.measure, experiment.level)
     for measure in task.others:
-        view = same_items(experiment.pool, experiment.pool)
-        needed = experiment.design.covers(problem)
-        yield estimate_from(view, ledger, measure, needed, experiment.level)
+        yield estimate_from(experiment.pool, ledger, measure, experiment.level)
 
 
 class Found:

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 import haystat as hs
-from haystat.estimation.result import Estimate
 from haystat.estimates import estimate_from
-from haystat.state import LEDGERS
+from haystat.estimation.result import Estimate
 from haystat.experiments.repeat import Experiment, advance, oracle, seeds
 from haystat.experiments.simulate import plan
 from haystat.measures import F1, Accuracy, Difference, Recall, Several, Within
 from haystat.measures.base import Measure
+from haystat.state import LEDGERS
 
 BUDGETS = (200, 500, 1000)
 PAPER_BUDGETS = (500, 1000, 2000)
@@ -90,13 +90,10 @@ def evaluate(experiment: Experiment, target: Measure, repeat: int) -> list[Estim
     candidates = pool.candidates(problem.cells, seed=order_seed)
     ledger = LEDGERS[problem.oracle](problem, experiment.design, candidates, draw_seed)
     answer = oracle(experiment, repeat)
-    needed = problem.losses.support
-    if target is not problem.measure:
-        needed = experiment.design.covers(problem)
     found = []
     for budget in experiment.budgets:
         advance(ledger, answer, budget, experiment.batch_size)
-        found.append(estimate_from(pool, ledger, target, needed, experiment.level))
+        found.append(estimate_from(pool, ledger, target, experiment.level))
     return found
 
 

@@ -97,7 +97,7 @@ def measured(pool: hs.Pool, label: np.ndarray, repeats: int) -> np.ndarray:
         ledger = Ledger(problem, designs.resolve("assisted"), candidates, repeat)
         for budget in range(BATCH, min(CAP, pool.size) + 1, BATCH):
             advance(ledger, lambda items: label[items].tolist(), budget, BATCH)
-            estimate = estimate_from(pool, ledger, problem.measure, problem.losses.support, LEVEL)
+            estimate = estimate_from(pool, ledger, problem.measure, LEVEL)
             narrow = both_widths(estimate)[:, None] <= np.array(WIDTHS)
             first = narrow & np.isinf(found[repeat])
             found[repeat][first] = ledger.n_labels

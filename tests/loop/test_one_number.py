@@ -1,0 +1,231 @@
+"""The same labels and measure give the same number, to the last bit, whoever is asked."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from starlette.testclient import TestClient
+
+import haystat as hs
+from haystat import cli
+from haystat.report import collect
+from haystat.web.app import make_app
+from haystat.web.settings import Settings
+
+SIZE = 800
+MEASURES = ("f1", "precision", "recall", "accuracy", "mcc", "average_precision", "brier")
+SETS = (*((name,) for name in MEASURES), ("f1", "average_precision"), ("recall", "f1", "brier"))
+
+
+@pytest.fixture
+def haystat(monkeypatch, capsys):
+    """Run the command line in this process; what it prints as JSON."""
+
+    def run(*arguments, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["haystat", *map(str, arguments), "--json"])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as error:
+            code = error.code or 0
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return json.loads(out)
+
+    return run
+
+
+class Page:
+    """A client of the page, without a network."""
+
+    def __init__(self, path, client):
+        self.client = client
+        self.csrf = client.get("/api/session").json()["csrf"]
+
+    def post(self, path, given):
+        found = self.client.post(path, json=given, headers={"x-haystat-csrf": self.csrf})
+        assert found.status_code == 200, found.text
+        return found.json()
+
+    def get(self, path):
+        found = self.client.get(path)
+        assert found.status_code == 200, found.text
+        return found.json()
+
+
+@pytest.fixture
+def page():
+    clients = []
+
+    def opened(path):
+        settings = Settings(folder=path.parent, main=path.stem, main_path=path)
+        client = TestClient(make_app(settings), base_url="http://localhost")
+        clients.append(client.__enter__())
+        return Page(path, client)
+
+    yield opened
+    for client in clients:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    scores = (1 / (1 + np.exp(-rng.normal(-2, 2, SIZE)))).round(6)
+    path = tmp_path / "pool.csv"
+    pd.DataFrame({"id": np.arange(SIZE), "score": scores}).to_csv(path, index=False)
+    return path, scores, (rng.random(SIZE) < scores).astype(int)
+
+
+def numbers(estimate):
+    """Every component: value and both ends, as JSON has them."""
+    rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
+    return {name: (float(v), float(low), float(high)) for name, v, (low, high) in rows}
+
+
+def told(components):
+    return {c["name"]: (c["value"], c["low"], c["high"]) for c in components}
+
+
+@pytest.mark.parametrize("design", ["assisted", "adaptive", "passive", "stratified"])
+def test_every_number_is_the_same_everywhere(table, tmp_path, haystat, page, design):
+    csv, scores, label = table
+    path = tmp_path / "a.haystat"
+    options = ("--design", design, "--seed", 5, "--strata", 16, "--threshold", 0.5)
+    if design == "adaptive":  # else its labels cannot speak about all of these measures
+        options += ("--option", "delta=0.1")
+    haystat("new", path, csv, "--id", "id", "--score", "score", *options)
+    pool = hs.Pool({"score": scores}, ids=np.arange(SIZE), strata=16, threshold=0.5, seed=5)
+    given = {"delta": 0.1} if design == "adaptive" else {}
+    ev = hs.Evaluation(pool, "f1", design, random_state=5, **given)
+    with hs.Study.open(path) as study:
+        for n in (60, 40, 30):
+            queries = ev.ask(n)
+            assert {q.item for q in study.ask(n, "ann")} == {q.item for q in queries}
+            # Three answers of the last stage have not come yet.
+            answers = {q.item: int(label[q.item]) for q in queries[: 27 if n == 30 else n]}
+            ev.tell(answers, "ann")
+            study.tell(answers, "ann")
+        expected = {}
+        for name in MEASURES:
+            expected |= numbers(ev.estimate(name))
+        for names in SETS:
+            wanted = {name: expected[name] for name in names}
+            together = ev.estimate(list(names))
+            assert numbers(together) == wanted
+            alone = [ev.estimate(name) for name in names]
+            assert together.std_errors.tolist() == [e.std_error for e in alone]
+            assert numbers(study.estimate(list(names))) == wanted
+        report = collect(study)
+    for names in SETS:
+        wanted = {name: expected[name] for name in names}
+        many = ",".join(names)
+        assert told(haystat("estimate", path, "--measure", many)["components"]) == wanted
+        shown = page(path).get(f"/api/estimate?measure={many}")
+        assert told(shown["components"]) == wanted
+    assert told(page(path).get("/api/status")["estimate"]["components"])["f1"] == expected["f1"]
+    found = told([*report["estimate"]["components"], *report["also"]])
+    assert found == {name: expected[name] for name in ("f1", "precision", "recall", "accuracy")}
+    assert told(report["convergence"][-1]["components"]).keys() == {"f1"}
+
+
+def test_a_point_of_the_curve_is_the_precision_and_recall_of_its_threshold(table, tmp_path):
+    """A report shows one recall in its table and in its chart."""
+    csv, _, label = table
+    source = hs.study.PoolFile(str(csv), ("score",), "id", options={"strata": 16, "seed": 5})
+    with hs.Study.create(tmp_path / "a.haystat", source, random_state=5) as study:
+        study.tell({q.item: int(label[q.item]) for q in study.ask(120)})
+        curve = collect(study)["curves"][0]
+        for point in curve["points"][::15]:
+            measure = hs.measures.PRCurve(thresholds=[point["threshold"]])
+            precision, recall = study.estimate(measure).values
+            assert point["recall"] == pytest.approx(recall, abs=0.05)
+            assert point["precision"] == pytest.approx(precision, abs=0.05)
+
+
+def test_a_study_without_its_pool_says_what_it_cannot_tell(table, tmp_path):
+    _, scores, label = table
+    pool = hs.Pool(scores, strata=16, threshold=0.5)
+    path = tmp_path / "a.haystat"
+    with hs.Study.create(path, pool, random_state=1) as study:
+        study.tell({q.item: int(label[q.item]) for q in study.ask(80)})
+        there = study.estimate("average_precision")
+    without = pytest.raises(hs.HaystatError, match=r"Study\.open\(path, pool=pool\)")
+    with hs.Study.open(path) as study, without:
+        study.estimate("average_precision")
+    with hs.Study.open(path, pool=pool) as study:
+        assert numbers(study.estimate("average_precision")) == numbers(there)
+
+
+def soft(value):
+    """A soft answer: how sure somebody is of the second of two classes."""
+    return {0: 0.2, 1: 0.9}[value]
+
+
+KINDS = {
+    "classes": ({}, "accuracy", "deterministic"),
+    "numbers": ({"classes": None}, "mse", "deterministic"),
+    "stochastic classes": ({}, "accuracy", "stochastic"),
+    "stochastic numbers": ({"classes": None}, "mse", "stochastic"),
+    "soft answers": ({}, "accuracy", "stochastic"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_oracle_and_label_goes_through_all(table, tmp_path, haystat, page, kind):
+    csv, scores, label = table
+    given, measure, oracle = KINDS[kind]
+    answer = {"numbers": lambda i: float(scores[i] + 0.25), "answers": lambda i: soft(label[i])}
+    right = answer.get(kind.split()[-1], lambda i: int(label[i]))
+    pool = hs.Pool({"score": scores}, ids=np.arange(SIZE), strata=8, seed=2, **given)
+    ev = hs.Evaluation(pool, measure, oracle=oracle, random_state=2)
+    path = tmp_path / "a.haystat"
+    flags = ("--numbers",) if given else ()
+    haystat(
+        "new", path, csv, "--id", "id", "--score", "score", "--measure", measure, *flags,
+        "--oracle", oracle, "--seed", 2, "--strata", 8,
+    )  # fmt: skip
+    ways = {
+        "library": lambda qs: hs_tell(path, {q: right(q.item) for q in qs}),
+        "command line": lambda qs: haystat(
+            "tell", path, "-", "--annotator", "ann", stdin=as_csv(qs, right)
+        ),
+        "page": lambda qs: page(path).post(
+            "/api/tell",
+            {
+                "answers": [{"item": q.item, "key": q.key, "label": right(q.item)} for q in qs],
+                "annotator": "ann",
+            },
+        ),
+    }
+    for tell in ways.values():
+        queries = ev.ask(20)
+        with hs.Study.open(path) as study:
+            assert [q.key for q in study.ask(20, "ann")] == [q.key for q in queries]
+        tell(queries)
+        ev.tell({q: right(q.item) for q in queries}, "ann")
+    expected = numbers(ev.estimate())
+    with hs.Study.open(path) as study:
+        assert numbers(study.estimate()) == expected
+        report = collect(study)
+    assert told(haystat("estimate", path)["components"]) == expected
+    assert told(page(path).get("/api/estimate")["components"]) == expected
+    assert told(report["estimate"]["components"]) == expected
+    assert haystat("verify", path)["findings"] == []
+
+
+def hs_tell(path, answers):
+    with hs.Study.open(path) as study:
+        study.tell(answers, "ann")
+
+
+def as_csv(queries, right):
+    rows = [{"item": q.item, "key": q.key, "label": right(q.item)} for q in queries]
+    return pd.DataFrame(rows).to_csv(index=False)
