@@ -44,7 +44,10 @@ class Ledger:
     An item that nobody can label stays without one: it is drawn like any other, at no cost, and
     its draws drop out of the estimate. So the estimate speaks about the items that have labels.
     A corrected label counts everywhere, except that draws made before keep their weights.
+    whole_stages: the estimate uses finished stages alone, as that of haystat 0.1.0 did.
     """
+
+    whole_stages = False
 
     def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
         self.problem = problem
@@ -134,7 +137,7 @@ class Ledger:
 
         Without replacement the chance to be drawn adds up, so that those in between count too.
         """
-        later = range(self.n_finished, len(self.stages))
+        later = range(self.n_finished, self.n_finished if self.whole_stages else len(self.stages))
         begun = [k for k in later if self._unanswered[k] < self.stages[k].n_new]
         if begun and not isinstance(self.design, ReplacementDesign):
             begun = list(range(self.n_finished, begun[-1] + 1))

@@ -378,7 +378,10 @@ class Study:
 
     def new_fold(self) -> Fold:
         """The state before the first entry."""
-        return Fold(self.pool, self.measure, self.design, self.seed)
+        fold = Fold(self.pool, self.measure, self.design, self.seed)
+        # What was estimated then is estimated to the same digits now.
+        fold.ledger.whole_stages = self.settings["haystat"] == "0.1.0"
+        return fold
 
     def _new_stage(self, fold: Fold, draft: Draft, n: int) -> list[int]:
         stage = self._drawn(fold, draft, n)
