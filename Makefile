@@ -23,7 +23,8 @@ browser:
 	  || echo "no Chromium, so the page is not tried in a browser: apt-get install chromium"
 
 test: lint browser
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --max-worker-restart 0 \
+	  --cov --cov-report=term
 
 lint: .venv/.stamp-dev
 	$(BIN)/ruff check .

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -33,6 +34,7 @@ from haystat.study import verify
 BATCH, AHEAD = 10, 1
 SERVE = "from haystat.cli import main; main()"
 SECRET = "a-token-for-this-bench"
+PATIENCE = 60.0  # seconds for a reply, and for the server to start or stop
 
 
 class Load:
@@ -130,14 +132,21 @@ def start(path: Path, port: int) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "HAYSTAT_TOKEN": SECRET}
     server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
     assert server.stdout is not None
-    server.stdout.readline()  # says that it is ready
+    alarm = threading.Timer(PATIENCE, server.kill)
+    alarm.start()
+    line = server.stdout.readline()
+    alarm.cancel()
+    assert b"http://" in line, "the server did not start"
     return server
 
 
 def stop(server: subprocess.Popen[bytes]) -> None:
     """Let the server finish."""
     server.send_signal(signal.SIGINT)
-    server.wait(20)
+    try:
+        server.wait(PATIENCE)
+    finally:
+        server.kill()
 
 
 async def crowd(
@@ -282,10 +291,11 @@ async def request(
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode() + body)
-    answer = await reader.readuntil(b"\r\n\r\n")
-    lines = answer.decode("latin-1").lower().split("\r\n")
-    length = next(int(line[15:]) for line in lines if line.startswith("content-length:"))
-    return int(lines[0].split()[1]), json.loads(await reader.readexactly(length))
+    async with asyncio.timeout(PATIENCE):  # an OSError, as if the connection were lost
+        answer = await reader.readuntil(b"\r\n\r\n")
+        lines = answer.decode("latin-1").lower().split("\r\n")
+        length = next(int(line[15:]) for line in lines if line.startswith("content-length:"))
+        return int(lines[0].split()[1]), json.loads(await reader.readexactly(length))
 
 
 def figures_of(people: list[Person], taken: float) -> dict[str, object]:

@@ -25,6 +25,14 @@ def caller(study_file):
         yield found
 
 
+#: nothing that needs a network or a graphics card, which a machine may make wait for ever
+SWITCHES = """
+    --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync
+    --disable-background-networking --disable-component-update --disable-domain-reliability
+""".split()
+LAUNCH = 60_000  # milliseconds
+
+
 @pytest.fixture(scope="session")
 def browser():
     """Debian's Chromium; what it prints to the console as an error fails the test."""
@@ -33,28 +41,28 @@ def browser():
     if path is None:
         pytest.skip("Chromium is not installed: make browser, or apt-get install chromium")
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=path, args=SWITCHES, timeout=LAUNCH)
         yield found
         found.close()
 
 
 @pytest.fixture
 def open_page(browser):
-    """Open a page in a browser of its own; no page may complain in its console."""
+    """Open a page in a browser of its own; it complains in its console only where it may."""
     contexts, complaints = [], []
 
     def open_page(address, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(address)
         return page
 
-    open_page.complaints = complaints
+    open_page.may_complain = False
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert open_page.may_complain or complaints == []

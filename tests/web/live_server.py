@@ -7,11 +7,31 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
 COMMAND = [sys.executable, "-c", "from haystat.cli import main; main()"]
 SECRET = "a-token-for-the-tests"
+PATIENCE = 60  # seconds for a process to say that it is ready
+
+
+def kill_group(process):
+    """Sudden death of a process that leads a session, and of its children."""
+    with suppress(ProcessLookupError):  # it has ended by itself
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def first_line(process):
+    """The first line that a process prints; empty if it ends, or is killed for taking too long."""
+    alarm = threading.Timer(PATIENCE, kill_group, [process])
+    alarm.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        alarm.cancel()
 
 
 class Server:
@@ -21,11 +41,21 @@ class Server:
         """before: a command that runs the server, such as strace."""
         environment = {**os.environ, "HAYSTAT_TOKEN": SECRET}
         command = [*before, *COMMAND, "serve", str(path), "--port", "0"]
-        self.process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        line = self.process.stdout.readline()
-        assert "http://" in line, self.process.stderr.read()
+        # A file, not a pipe: nobody reads along, and a full pipe would stop the server.
+        with tempfile.TemporaryFile("w+") as errors:
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+            line = first_line(self.process)
+            if "http://" not in line:
+                self.kill()
+                errors.seek(0)
+                raise AssertionError(f"the server did not start: {errors.read()}")
         self.address = line.split("browser: ")[1].split("?")[0].strip().rstrip("/")
 
     def call(self, path, given=None, content=None, timeout=60):
@@ -60,7 +90,7 @@ class Server:
 
     def kill(self):
         """Sudden death."""
-        self.process.kill()
+        kill_group(self.process)
         self._gone()
 
     def stop(self):
@@ -69,9 +99,13 @@ class Server:
         self._gone()
 
     def _gone(self):
-        self.process.wait(30)
-        self.process.stdout.close()
-        self.process.stderr.close()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            kill_group(self.process)
+            raise
+        finally:
+            self.process.stdout.close()
 
 
 def haystat(*words, check=True):

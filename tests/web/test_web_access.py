@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from live_server import first_line, kill_group
 from typer.testing import CliRunner
 from web_case import calling, make_study, serving
 
@@ -322,20 +323,22 @@ def test_a_token_for_each_role_is_made_and_printed(study_file):
 
     command = [sys.executable, "-c", "from haystat.cli import main; main()", "serve"]
     options = [str(study_file[0]), "--port", "0", "--token", "auto"]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
-        lines = [process.stdout.readline() for _ in range(2)]
+        lines = [first_line(process), process.stdout.readline()]
         assert [line.partition(":")[0] for line in lines] == ["Label in the browser", "Manage"]
         roles = []
         for line in lines:
             link = line.partition(": ")[2].strip()
-            with httpx2.Client() as client:
+            with httpx2.Client(timeout=60) as client:
                 client.get(link, follow_redirects=True)
                 roles.append(client.get(link.partition("?")[0] + "api/session").json()["role"])
         assert roles == ["annotator", "manager"]
     finally:
-        process.kill()
-        process.wait()
+        kill_group(process)
+        process.wait(30)
         process.stdout.close()
 
 

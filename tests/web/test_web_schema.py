@@ -51,6 +51,7 @@ def client(application):
 
 
 schema = schemathesis.openapi.from_dict(document()).exclude(path="/api/events")  # it never ends
+schema.config.request_timeout = 60  # seconds; the machine may be busy
 # A file or label that fits the document need not fit this folder or study.
 accepted = schema.config.checks.positive_data_acceptance
 accepted.expected_statuses = [*accepted.expected_statuses, "415", "422"]
@@ -120,7 +121,7 @@ def test_events_are_of_the_kind_that_is_described(address):
 
     described = document()["paths"]["/api/events"]["get"]["responses"]["200"]["content"]
     bearer = {"authorization": f"Bearer {SECRET}"}
-    with httpx2.stream("GET", f"{address}/api/events", headers=bearer) as found:
+    with httpx2.stream("GET", f"{address}/api/events", headers=bearer, timeout=60) as found:
         assert found.headers["content-type"].partition(";")[0] in described
         assert next(found.iter_lines()) == "event: snapshot"
 

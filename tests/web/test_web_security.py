@@ -134,7 +134,7 @@ def test_no_secret_in_the_logs(study_file, caplog):
 
     caplog.set_level(logging.DEBUG, logger="uvicorn")
     caplog.set_level(logging.DEBUG, logger="uvicorn.access")
-    with serving(study_file[0], secret=SECRET) as address, httpx2.Client() as client:
+    with serving(study_file[0], secret=SECRET) as address, httpx2.Client(timeout=60) as client:
         client.get(f"{address}/?token={SECRET}", follow_redirects=True)
         client.get(f"{address}/?token=nearly-{SECRET}")
         bearer = {"authorization": f"Bearer {SECRET}"}

@@ -8,9 +8,7 @@ the same file; a random end by SIGKILL or Ctrl-C, of the server first or of the 
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_server import Server
+from live_server import Server, first_line, kill_group
 from stress_commands import label_of
 
 import haystat as hs
@@ -47,21 +45,32 @@ class Round:
 
     def run(self):
         commands = [self._commands(f"bob {k}") for k in range(2)]
-        server = Server(self.path)
-        for process in commands:
-            process.stdout.readline()  # says that it is ready
-        work = [(self._answers, f"ann {k}") for k in range(3)]
-        work += [(self._looks, "/report"), (self._downloads, ""), (self._uploads, "")]
-        threads = [threading.Thread(target=self._guarded, args=(server, *one)) for one in work]
+        try:
+            server = Server(self.path)
+            for process in commands:
+                assert first_line(process), "the commands did not start"
+            threads = [
+                threading.Thread(target=self._guarded, args=(server, *one), daemon=True)
+                for one in self._work()
+            ]
+            for thread in threads:
+                thread.start()
+            self._end(server, commands)
+        finally:
+            self.over = True
+            for process in commands:
+                end(process)
         for thread in threads:
-            thread.start()
-        self._end(server, commands)
-        self.over = True
-        for thread in threads:
-            thread.join(60)
+            thread.join(90)
+            assert not thread.is_alive(), "somebody still waits for a reply"
         for diary in self.folder.glob("*.diary"):
             for line in diary.read_text().splitlines():
                 self.acknowledged |= dict.fromkeys(json.loads(line), diary.stem)
+
+    def _work(self):
+        """Who does what at the same time."""
+        answers = [(self._answers, f"ann {k}") for k in range(3)]
+        return [*answers, (self._looks, "/report"), (self._downloads, ""), (self._uploads, "")]
 
     def _commands(self, who):
         command = [sys.executable, str(COMMANDS), str(self.path), str(self.folder)]
@@ -79,10 +88,10 @@ class Round:
             time.sleep(0.05)  # the first question takes a while
         time.sleep(self.rng.uniform(0.2, 3))
         ends = [lambda: server.stop() if self.rng.random() < 0.3 else server.kill()]
-        ends += [lambda process=process: kill_group(process) for process in commands]
+        ends += [lambda process=process: end(process) for process in commands]
         self.rng.shuffle(ends)
-        for end in ends:
-            end()
+        for one in ends:
+            one()
             time.sleep(self.rng.uniform(0, 0.4))
 
     def _guarded(self, server, action, given):
@@ -124,8 +133,8 @@ class Round:
         assert server.call(f"/api/preview?file={name}")[0] == 200
 
 
-def kill_group(process):
-    os.killpg(process.pid, signal.SIGKILL)
+def end(process):
+    kill_group(process)
     process.wait(30)
     process.stdout.close()
 

@@ -19,6 +19,7 @@ from haystat.web.server import configured, listen
 from haystat.web.settings import Settings
 
 SIZE = 4000
+PATIENCE = 60  # seconds for a server to start or to stop
 NASTY = [
     "<script>window.hacked = 1</script>",
     '<img src=x onerror="window.hacked = 1">',
@@ -86,17 +87,20 @@ def serving(path, port=0, **options):
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: server.run(sockets=[waiting]), daemon=True)
     thread.start()
-    end = time.monotonic() + 10
-    while not server.started and time.monotonic() < end:
+    end = time.monotonic() + PATIENCE
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        assert time.monotonic() < end, f"the server did not start in {PATIENCE} seconds"
         time.sleep(0.01)
     try:
         yield f"http://127.0.0.1:{waiting.getsockname()[1]}"
     finally:
         loop = server.servers[0].get_loop() if server.servers else None
         if loop is not None:
-            asyncio.run_coroutine_threadsafe(app.state.shelf.hush(), loop).result(10)
+            asyncio.run_coroutine_threadsafe(app.state.shelf.hush(), loop).result(PATIENCE)
         server.should_exit = True
-        thread.join(15)
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), f"the server did not stop in {PATIENCE} seconds"
 
 
 def in_a_thread(action, *given):
