@@ -26,6 +26,8 @@ STOREYS = (
     ("response",),
     ("designs",),
     ("estimation",),
+    ("between_cells",),
+    ("decisions",),
     ("stopping",),
     ("log", "ledger", "reuse", "assistance", "tail", "questions", "annotators"),
     ("evaluation",),

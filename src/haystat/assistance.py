@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from haystat.between_cells import blocks_between
 from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import credible_estimate
 from haystat.estimation.guarantee import Guarantee, draws_of
@@ -111,7 +112,8 @@ def blocks_of(
     if isinstance(pool, Pool):
         return _cut(pool, np.arange(pool.size), ledger, measure)
     if not _same_facts(problem.measure, measure):
-        return None
+        between = blocks_between(pool, problem, measure)
+        return None if between is None else (between, None)
     losses = pool.losses(measure, problem.cells)
     return Blocks(own, own, problem.cells.size, losses), None
 

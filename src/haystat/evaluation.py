@@ -13,6 +13,8 @@ from haystat import designs, measures
 from haystat.annotators import Agreement, Panel, Rules, agreement
 from haystat.arguments import brief, checked_choice, checked_integer, several_names
 from haystat.assistance import assisted_from, waiting
+from haystat.decisions.places import InUse, places_of, thresholds_in_use
+from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, LogError
@@ -206,6 +208,26 @@ class Evaluation:
                 if until is not None and until(self.estimate()):
                     break
         return self.estimate()
+
+    def threshold(
+        self, *, system: str | None = None, level: float = 0.95, **requirement: Any
+    ) -> ThresholdChoice:
+        """The cut of a system's score that meets a requirement, for certain, and what it costs.
+
+        One of precision=0.95, recall=0.9, f1="best", false_positive_rate=0.01. See
+        haystat.decisions.threshold.
+        """
+        places = places_of(self.pool, self._problem, system)
+
+        def estimate(measure: Measure) -> Estimate:
+            return self.estimate(measure, level)
+
+        return choose_threshold(estimate, places, system, level=level, **requirement)
+
+    @property
+    def in_use(self) -> list[InUse]:
+        """Where each system's score is cut, and how many items that predicts positive."""
+        return thresholds_in_use(self.pool, self._problem)
 
     @property
     def n_labels(self) -> int:

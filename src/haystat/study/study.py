@@ -11,6 +11,8 @@ from typing import Any, Self
 from haystat import designs, measures
 from haystat.annotators import checked_name
 from haystat.arguments import brief, checked_choice, checked_integer, checked_path, checked_text
+from haystat.decisions.places import InUse, places_of, thresholds_in_use
+from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.base import Design
 from haystat.disk import readable, writable
 from haystat.errors import (
@@ -24,6 +26,7 @@ from haystat.estimation.result import Estimate
 from haystat.evaluation import RandomState, seed_from
 from haystat.ledger import pose
 from haystat.log import Stage
+from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.questions import checked_answers
 from haystat.study import journal
@@ -298,6 +301,24 @@ class Study:
         with self._live.reading() as fold:
             options = {"covariance": covariance, "stage_weights": stage_weights}
             return estimate_fold(fold, measure, level, **options)
+
+    def threshold(
+        self, *, system: str | None = None, level: float = 0.95, **requirement: Any
+    ) -> ThresholdChoice:
+        """The cut of a system's score that meets a requirement, as in hs.Evaluation.threshold."""
+        with self._live.reading() as fold:
+            places = places_of(fold.pool, fold.ledger.problem, system)
+
+            def estimate(measure: Measure) -> Estimate:
+                return estimate_fold(fold, measure, level)
+
+            return choose_threshold(estimate, places, system, level=level, **requirement)
+
+    @property
+    def in_use(self) -> list[InUse]:
+        """Where each system's score is cut, and how many items that predicts positive."""
+        with self._live.reading() as fold:
+            return thresholds_in_use(fold.pool, fold.ledger.problem)
 
     @property
     def n_labels(self) -> int:
