@@ -26,6 +26,7 @@ STOREYS = (
     ("response",),
     ("designs",),
     ("estimation",),
+    ("decisions",),
     ("stopping",),
     ("log", "ledger", "reuse", "assistance", "questions", "annotators"),
     ("journal", "settings", "state", "live", "log_file", "estimates", "tail", "loop"),

@@ -17,6 +17,7 @@ PAGES = (
     "intervals",
     "plan",
     "compare",
+    "threshold",
 )
 
 

@@ -46,7 +46,11 @@ class Ledger:
     A corrected label counts everywhere, except that draws made before keep their weights.
 
     A question is named by a number: here the position of its item.
+
+    whole_stages: the estimate uses finished stages alone, as that of haystat 0.1.0 did.
     """
+
+    whole_stages = False
 
     soft = False  # whether an answer may be a distribution over the classes
 
@@ -203,7 +207,7 @@ class Ledger:
 
         Without replacement the chance to be drawn adds up, so that those in between count too.
         """
-        later = range(self.n_finished, len(self.stages))
+        later = range(self.n_finished, self.n_finished if self.whole_stages else len(self.stages))
         begun = [k for k in later if self._unanswered[k] < self.stages[k].n_new]
         if begun and not self.design.with_replacement:
             begun = list(range(self.n_finished, begun[-1] + 1))

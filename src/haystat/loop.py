@@ -9,6 +9,8 @@ import numpy as np
 
 from haystat.annotators import Agreement, agreement
 from haystat.arguments import brief, checked_integer
+from haystat.decisions.places import InUse, places_of, thresholds_in_use
+from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, ConflictingAnswer, UnknownItem
 from haystat.estimates import estimate_state
@@ -167,6 +169,28 @@ class Loop:
                 if until is not None and until(self.estimate()):
                     break
         return self.estimate()
+
+    def threshold(
+        self, *, system: str | None = None, level: float = 0.95, **requirement: Any
+    ) -> ThresholdChoice:
+        """The cut of a system's score that meets a requirement, for certain, and what it costs.
+
+        One of precision=0.95, recall=0.9, f1="best", false_positive_rate=0.01. See
+        haystat.decisions.threshold.
+        """
+        with self._live.reading() as state:
+            places = places_of(state.pool, state.ledger.problem, system)
+
+            def estimate(measure: Measure) -> Estimate:
+                return estimate_state(state, measure, level)
+
+            return choose_threshold(estimate, places, system, level=level, **requirement)
+
+    @property
+    def in_use(self) -> list[InUse]:
+        """Where each system's score is cut, and how many items that predicts positive."""
+        with self._live.reading() as state:
+            return thresholds_in_use(state.pool, state.ledger.problem)
 
     def ask(self, n: int = 1) -> list[Any]:
         """Questions that need an answer."""

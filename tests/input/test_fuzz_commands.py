@@ -51,6 +51,8 @@ COMMANDS = [
     "pool run --from trec -o made.parquet",
     "pool pool.csv --from splink -o made.csv",
     "sketch pool.csv -o made.sketch --id id --score s --show text --candidates 9",
+    "threshold s.haystat --precision 0.9 --level 0.9",
+    "threshold s.haystat --f1 best --json",
     "report s.haystat -o made.md --level 0.9 --examples 2",
     "compare s.haystat --systems a,b --interval fixed --level 0.9",
     "plan pool.csv --score s --width 0.5 --design passive --worlds 1 --cap 50 --interval fixed",

@@ -27,6 +27,7 @@ from haystat.cli.reproduce import reproduce
 from haystat.cli.serve import serve
 from haystat.cli.sketch import sketch
 from haystat.cli.status import estimate, log, merge, status, verify
+from haystat.cli.threshold import threshold
 from haystat.disk import is_wrong_path
 from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
 
@@ -68,6 +69,7 @@ app.command("import")(import_answers)
 app.command()(pool)
 app.command()(sketch)
 app.command()(report)
+app.command()(threshold)
 app.command()(serve)
 
 

@@ -38,6 +38,7 @@ from haystat.measures.facts import InMask, ScoreBin
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool import prior
 from haystat.pool.base import Order
+from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks, refined
 from haystat.pool.cells import Cells, thresholds
 from haystat.pool.losses import CellLosses, equal_losses
@@ -69,6 +70,8 @@ class EnginePool:
 
     Draws, estimates and the order of items are those of hs.Pool over the same data and seed.
     """
+
+    complete = False  # whether all items are at hand
 
     def __init__(
         self,
@@ -178,7 +181,13 @@ class EnginePool:
 
     def blocks(self, problem: Any, measure: Measure) -> Blocks:
         """The items cut by the cells of a problem and by what a measure sees of them: one pass."""
-        finer = self.cells(Several((problem.measure, measure)))
+        try:
+            finer = self.cells(Several((problem.measure, measure)))
+        except PoolError:
+            between = blocks_between(self, problem.cells, measure, len(self.classes))
+            if between is None:
+                raise
+            return between
         return refined(finer, problem.cells, problem.measure, measure, len(self.classes))
 
     def seen_by(self, other: Any) -> Self:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -19,8 +19,11 @@ MOST_CODES = 1 << 31
 class Fact(Protocol):
     """One fact: `codes` gives each item a whole number from 0 to `size` - 1.
 
-    Facts are compared by value, so that measures that look at the same fact share it.
+    Facts are compared by value, so that measures that look at the same fact share it. of_score
+    says that a score and nothing else decides.
     """
+
+    of_score: ClassVar[bool]
 
     @property
     def size(self) -> int:
@@ -34,6 +37,7 @@ class Fact(Protocol):
 class PredictedClass:
     """The class that a system predicts."""
 
+    of_score: ClassVar[bool] = False
     system_index: int
     size: int
 
@@ -46,6 +50,7 @@ class PredictedClass:
 class ScoreBin:
     """How many of the ascending thresholds a system's score reaches (score >= threshold)."""
 
+    of_score: ClassVar[bool] = True
     system_index: int
     thresholds: tuple[float, ...]
 
@@ -69,6 +74,7 @@ class ScoreBin:
 class ColumnEquals:
     """Whether a column of the pool has a value."""
 
+    of_score: ClassVar[bool] = False
     column: str
     value: object
     size: int = 2
@@ -82,6 +88,7 @@ class ColumnEquals:
 class InMask:
     """Whether an item is in a set given as one boolean for each item of the pool."""
 
+    of_score: ClassVar[bool] = False
     mask: BoolArray
     size: int = 2
 

@@ -44,6 +44,10 @@ class View(Protocol):
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about the items at these positions."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether all items are at hand."""
+
     def specimens(self, cells: Cells) -> Iterator[Outputs]:
         """The items that are at hand, some at a time: all in memory, else those kept of each cell.
 

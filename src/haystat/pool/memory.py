@@ -225,6 +225,8 @@ class Pool:
         """Another pool of the same items, by the positions of this one; raises if it is not."""
         return same_items(self, other)
 
+    complete = True  # whether all items are at hand
+
     def specimens(self, cells: Cells) -> Iterator[Outputs]:
         """The items that are at hand, some at a time: all of them."""
         return self._blocks()

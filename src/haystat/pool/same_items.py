@@ -25,6 +25,8 @@ class SameItems:
     pool: Any
     place: IntArray
 
+    complete = True  # whether all items are at hand
+
     @property
     def size(self) -> int:
         """Number of items."""

@@ -20,6 +20,7 @@ from haystat.errors import BadOption, StudyError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.base import AnyPool, Order, View
+from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
@@ -176,6 +177,8 @@ class SketchPool:
         self._cells = _decode_cells(unpack(parts["cells"]), self.items)
         self._losses = unpack(parts["losses"]) if "losses" in parts else {}
 
+    complete = False  # whether all items are at hand
+
     def __len__(self) -> int:
         return self.size
 
@@ -207,7 +210,13 @@ class SketchPool:
 
     def blocks(self, problem: Problem, measure: Measure) -> Blocks:
         """The items cut by the cells of a problem and by what a measure sees of them."""
-        whole = self._whole(f"tell how many items of each cell {measure.name} tells apart")
+        try:
+            whole = self._whole(f"tell how many items of each cell {measure.name} tells apart")
+        except StudyError:
+            between = blocks_between(self, problem.cells, measure, len(self.classes))
+            if between is None:
+                raise
+            return between
         cells = whole.cells(problem.measure)
         blocks: Blocks = whole.blocks(replace(problem, cells=cells), measure)
         return blocks

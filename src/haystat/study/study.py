@@ -266,7 +266,10 @@ class Study(Loop):
         """The state before the first entry."""
         rules = decode_rules(self.settings)
         given = (self.pool, self.measure, self.design, self.seed, self.settings["oracle"], rules)
-        return StudyState(*given)
+        state = StudyState(*given)
+        # What was estimated then is estimated to the same digits now.
+        state.ledger.whole_stages = self.settings["haystat"] == "0.1.0"
+        return state
 
     @property
     def given_measure(self) -> Measure:
