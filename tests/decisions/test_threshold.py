@@ -147,7 +147,7 @@ def test_labels_go_where_the_cut_is_decided(case, evaluation):
     other = hs.Evaluation(pool, hs.measures.Threshold(recall=0.95), random_state=1)
     other.run(lambda items: labels[items], budget=300)
     above = [
-        np.sum(scores[[q for q in one._ledger.label_of]] >= 0.5) for one in (evaluation, other)
+        np.sum(scores[[q for q in one.state.ledger.label_of]] >= 0.5) for one in (evaluation, other)
     ]
     assert above[0] > 2 * above[1]
 
