@@ -11,7 +11,7 @@ import numpy as np
 
 from haystat import designs, measures
 from haystat.annotators import Agreement, Panel, Rules, agreement
-from haystat.arguments import brief, checked_choice, checked_integer, several_names
+from haystat.arguments import brief, checked_choice, checked_integer, is_listed, several_names
 from haystat.assistance import assisted_from, waiting
 from haystat.decisions.places import InUse, places_of, thresholds_in_use
 from haystat.decisions.threshold import ThresholdChoice, choose_threshold
@@ -333,7 +333,7 @@ class Evaluation:
     def _answer(self, oracle: Oracle, queries: list[Query]) -> None:
         items = [query.item for query in queries]
         given = oracle(items)
-        if not isinstance(given, Iterable):
+        if not is_listed(given):
             raise AnswerError(f"the oracle gave {brief(given)}; give a label for each item")
         labels = list(given)
         if len(labels) != len(items):
