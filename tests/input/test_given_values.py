@@ -229,3 +229,10 @@ def test_an_array_without_a_dimension_is_no_list(pool, study):
         hs.simulate(pool, [0, 1] * 6, budgets=nothing)
     with pytest.raises(BadOption, match="items are"):
         study.release("ann", nothing)
+
+
+def test_more_candidates_than_pairs_are_all_pairs():
+    left, right = np.array([0.1, 0.9]), np.array([0.5])
+    pool = hs.cross_pool(left, right, np.multiply.outer, candidates=10**30)
+    assert pool.size == 2
+    assert len(hs.Evaluation(pool, random_state=0).ask(2)) == 2
