@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from haystat.annotators import Agreement, agreement
-from haystat.arguments import brief, checked_integer
+from haystat.arguments import brief, checked_integer, is_listed
 from haystat.decisions.places import InUse, places_of, thresholds_in_use
 from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.base import Design
@@ -295,7 +295,7 @@ def shown(name: Any) -> Any:
 def _answers(oracle: Oracle, queries: list[Any]) -> list[Any]:
     items = [query.item for query in queries]
     given = oracle(items)
-    if not isinstance(given, Iterable):
+    if not is_listed(given):
         raise AnswerError(f"the oracle gave {brief(given)}; give a label for each item")
     labels = list(given)
     if len(labels) != len(items):

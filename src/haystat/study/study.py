@@ -10,7 +10,14 @@ from typing import Any, Self
 
 from haystat import designs, measures
 from haystat.annotators import checked_name, checked_rules
-from haystat.arguments import brief, checked_choice, checked_integer, checked_path, checked_text
+from haystat.arguments import (
+    brief,
+    checked_choice,
+    checked_integer,
+    checked_path,
+    checked_text,
+    is_listed,
+)
 from haystat.designs.base import Design
 from haystat.disk import readable, writable
 from haystat.errors import BadOption, StudyError
@@ -194,7 +201,7 @@ class Study(Loop):
         with self._live.writing() as (state, draft):
             if items is None and annotator is None:
                 raise BadOption("say whose questions, or which items, are given back")
-            if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
+            if items is not None and (isinstance(items, str) or not is_listed(items)):
                 raise BadOption(f"items are {brief(items)}; give a list of items")
             given = None if items is None else {state.questions.find(item) for item in items}
             back = [
