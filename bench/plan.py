@@ -20,10 +20,11 @@ from haystat import designs, measures
 from haystat.estimates import estimate_from
 from haystat.experiments.files import read_pool
 from haystat.experiments.repeat import advance
-from haystat.ledger import Ledger, pose
+from haystat.ledger import Ledger
 from haystat.planning.plan import WORLDS, interval_widths
 from haystat.planning.rehearsal import Rehearsal, rehearse
 from haystat.planning.worlds import draw_worlds
+from haystat.pool.problem import pose
 
 PAPER = ("abt-buy-svm", "dblp-acm-svm-small", "restaurant-svm", "tweets100k-svm")
 TABLES = ("mammography", "kdd-smtp", "covtype-cottonwood")

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from haystat import measures
-from haystat.assistance import assisted_from, same_facts, waiting
+from haystat.estimation.assisted import same_facts
 from haystat.estimation.census import census
-from haystat.estimation.importance import check_options, estimate_importance
+from haystat.estimation.importance import check_options
 from haystat.estimation.result import Estimate, checked_level, undefined_estimate
 from haystat.estimation.side_by_side import side_by_side
-from haystat.estimation.stratified import estimate_stratified
 from haystat.ledger import Ledger
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray
@@ -71,20 +70,7 @@ def _alone(
     if ledger.settled(needed(ledger, measure)):
         item, label = ledger.known()
         return census(measure, pool.outputs(item), label, level, size=pool.size)
-    if ledger.design.estimator == "assisted" and ledger.any_label:
-        return assisted_from(pool, ledger, measure, level)
-    rows, measure = ledger.rows(), ledger.measure_of(measure)
-    if len(rows.item) == 0:
-        why = "no question is answered yet: ask for labels and tell them"
-        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
-    outputs = pool.outputs(rows.item)
-    if ledger.design.estimator == "stratified":
-        size = ledger.problem.stratum_size
-        estimate = estimate_stratified(rows, measure, outputs, level, stratum_size=size)
-    else:
-        estimate = estimate_importance(rows, measure, outputs, level, **options)
-    doubts = waiting(ledger, ledger.n_alone)
-    return replace(estimate, warnings=(*estimate.warnings, *doubts)) if doubts else estimate
+    return ledger.design.estimate(pool, ledger, measure, level, **options)
 
 
 def needed(ledger: Ledger, measure: Measure) -> BoolArray:

@@ -7,31 +7,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
+from haystat.designs.base import Batch, Choice, Design, Sheet
 from haystat.errors import LogError
 from haystat.estimation.missing import raised_weights
 from haystat.estimation.rows import Rows
+from haystat.estimation.sample import stage_rng
 from haystat.log import NO_ANSWER, Label, Labels, Stage
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
-from haystat.pool.base import AnyPool, Order
+from haystat.pool.base import Order
+from haystat.pool.problem import Problem
 
 T = TypeVar("T")
 EMPTY = np.zeros(0, dtype=np.int64)
 KEPT_STATES = 64  # of the latest stages, so that a slip is corrected without folding anew
-
-
-def pose(pool: AnyPool, measure: Measure, oracle: str = "deterministic") -> Problem:
-    """The problem a design works on: `measure`, bound to the pool, seen from its cells."""
-    cells = pool.cells(measure)
-    n_strata = pool.tree.n_strata
-    size = np.bincount(cells.stratum, weights=cells.size, minlength=n_strata)
-    prior = np.zeros((n_strata, cells.prior.shape[1]))
-    np.add.at(prior, cells.stratum, cells.prior * cells.size[:, None])
-    losses = pool.losses(measure, cells)
-    stratum_size = size.astype(np.int64)
-    prior /= size[:, None]
-    return Problem(pool.size, measure, cells, losses, pool.tree, stratum_size, prior, oracle)
 
 
 class Ledger:
@@ -217,6 +206,11 @@ class Ledger:
     def unanswered(self) -> list[int]:
         """Open questions of each stage."""
         return self._unanswered
+
+    @property
+    def n_asked_in(self) -> list[int]:
+        """Questions of each stage."""
+        return [stage.n_new for stage in self.stages]
 
     @property
     def n_alone(self) -> int:
@@ -459,8 +453,3 @@ def _raised(count: IntArray, weight: FloatArray, answered: BoolArray) -> float:
     n_draws, n_answered = int(count.sum()), int(count[answered].sum())
     share = float(count[~answered] @ weight[~answered]) / n_draws
     return n_answered / n_draws / max(1.0 - share, 1.0 / n_draws)
-
-
-def stage_rng(seed: int, stage: int) -> np.random.Generator:
-    """Randomness of a stage: from the seed and its number alone, so that nothing is stored."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stage,)))

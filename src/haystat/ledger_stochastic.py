@@ -12,15 +12,17 @@ from typing import cast
 
 import numpy as np
 
-from haystat.designs.base import Batch, Design, Problem, Proposal
+from haystat.designs.base import Batch, Design, Proposal
 from haystat.designs.replacement import draw_cells
 from haystat.errors import BadOption
-from haystat.ledger import Ledger, has_answer, stage_rng
+from haystat.estimation.sample import stage_rng
+from haystat.ledger import Ledger, has_answer
 from haystat.log import Label, Stage
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.measures.soft import SoftLabels
 from haystat.pool.base import Order
+from haystat.pool.problem import Problem
 
 
 class StochasticLedger(Ledger):

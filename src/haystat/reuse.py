@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from haystat.designs.base import Design, Problem
+from haystat.designs.base import Design
 from haystat.errors import NoSupport
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray
 from haystat.pool.base import View
+from haystat.pool.problem import Problem
 
 
 def check_reuse(view: View, problem: Problem, design: Design, measure: Measure) -> None:

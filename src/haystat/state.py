@@ -12,11 +12,12 @@ from haystat.annotators import DISAGREEMENT, Rules
 from haystat.designs.base import Design
 from haystat.errors import LogError, StorageError
 from haystat.journal import Entry
-from haystat.ledger import Ledger, is_told, pose
+from haystat.ledger import Ledger, is_told
 from haystat.ledger_stochastic import StochasticLedger
 from haystat.log import NO_ANSWER, Label, Stage
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
+from haystat.pool.problem import pose
 from haystat.questions import Query, Questions
 
 OPEN = Rules()  # anybody may answer, and one answer settles a question

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from haystat.designs.base import Problem
 from haystat.errors import BadOption
 from haystat.estimation.hiding import most_positives
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.problem import Problem
 from haystat.state import State
 
 N_REGIONS = 12

@@ -9,7 +9,8 @@ import pytest
 
 import haystat as hs
 from haystat.designs.assisted import Assisted
-from haystat.ledger import Ledger, pose
+from haystat.ledger import Ledger
+from haystat.pool.problem import pose
 
 
 def make_pool(size: int = 400, seed: int = 0, centre: float = -1.5, **options: Any):

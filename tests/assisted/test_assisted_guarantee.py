@@ -8,12 +8,12 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import haystat as hs
-from haystat.assistance import assisted_from
 from haystat.designs.clocks import stage_rates
 from haystat.errors import NoSupport
+from haystat.estimation.assisted import assisted_from
 from haystat.estimation.fractions import linear_fractional
 from haystat.estimation.guaranteed import logical_bounds
-from haystat.ledger import stage_rng
+from haystat.estimation.sample import stage_rng
 from haystat.log import NO_ANSWER
 
 REPEATS, LOOKS = 200, (60, 150)

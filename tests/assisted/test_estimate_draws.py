@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 import haystat as hs
-from haystat.assistance import assisted_from, blocks_of
 from haystat.estimation import posterior
+from haystat.estimation.assisted import assisted_from, blocks_of
 from haystat.estimation.credible import CredibleEstimate, credible_estimate
 from haystat.estimation.posterior import (
     Labels,

@@ -9,8 +9,8 @@ import pytest
 
 import haystat as hs
 from haystat.designs.assisted import Assisted, contradicted, label_variance
-from haystat.designs.labels import LabelView, label_view
-from haystat.ledger import pose
+from haystat.pool.problem import pose
+from haystat.response.labels import LabelView, label_view
 from haystat.response.settings import ModelSettings
 
 SETTINGS = ModelSettings()

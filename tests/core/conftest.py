@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.designs.base import Batch, Problem
+from haystat.designs.base import Batch
 from haystat.designs.replacement import Proposal
-from haystat.ledger import pose
+from haystat.pool.problem import Problem, pose
 
 REPLACEMENT = ("passive", "importance", "oasis", "adaptive", "adaptive_flat")
 

@@ -11,9 +11,9 @@ from scipy import optimize
 import haystat as hs
 from haystat import designs
 from haystat.designs.importance import root_mean_square
+from haystat.designs.optimal import divergence, optimal_proposal, total_variance
 from haystat.designs.replacement import Proposal
-from haystat.estimation.optimal import divergence, optimal_proposal, total_variance
-from haystat.ledger import pose
+from haystat.pool.problem import pose
 
 RNG = np.random.default_rng(0)
 MEASURES = ["f1", "recall", "accuracy", ["precision", "recall"]]

@@ -10,7 +10,7 @@ import pytest
 import haystat as hs
 from haystat import designs
 from haystat.designs.adaptive import AdaptiveState
-from haystat.ledger import pose
+from haystat.pool.problem import pose
 from haystat.pool.tree import balanced_tree
 from haystat.response.dirichlet_tree import DirichletTree, TreeState
 from haystat.response.em import run_em

@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 import haystat as hs
-from haystat.assistance import assisted_from
 from haystat.cli import app
 from haystat.decisions.certify import (
     Need,
@@ -23,6 +22,7 @@ from haystat.decisions.certify import (
 from haystat.decisions.cuts import CutCounts, CutDraws, draws_of
 from haystat.decisions.places import own_cut, places_of, ranked_cuts
 from haystat.errors import BadOption, HaystatError
+from haystat.estimation.assisted import assisted_from
 
 SIZE = 4000
 

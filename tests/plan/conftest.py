@@ -8,7 +8,7 @@ from scipy.special import expit
 
 import haystat as hs
 from haystat import measures
-from haystat.ledger import pose
+from haystat.pool.problem import pose
 
 
 @pytest.fixture(scope="package")

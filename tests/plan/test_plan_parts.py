@@ -11,12 +11,12 @@ from scipy.special import ndtri
 import haystat as hs
 from haystat import designs, measures
 from haystat.errors import BadOption
-from haystat.ledger import pose
 from haystat.planning.causes import regions
 from haystat.planning.passive import passive_labels
 from haystat.planning.plan import interval_widths
 from haystat.planning.rehearsal import Rehearsal, rehearse
 from haystat.planning.worlds import World, draw_worlds, is_credible
+from haystat.pool.problem import pose
 
 WIDTHS = partial(interval_widths, interval="fixed")
 

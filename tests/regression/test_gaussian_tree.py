@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import haystat as hs
-from haystat.ledger import pose
+from haystat.pool.problem import pose
 from haystat.pool.tree import balanced_tree, flat_tree
 from haystat.response.gaussian_tree import GaussianTree
 

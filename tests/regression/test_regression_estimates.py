@@ -15,7 +15,7 @@ import haystat as hs
 from haystat import designs
 from haystat.designs.adaptive_regression import DEFENSIVE
 from haystat.designs.base import Batch
-from haystat.ledger import pose
+from haystat.pool.problem import pose
 
 MEASURES = ("mae", "mse", "rmse", "r2")
 

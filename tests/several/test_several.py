@@ -8,10 +8,10 @@ import pytest
 import haystat as hs
 from haystat import designs
 from haystat.designs.base import Batch
+from haystat.designs.optimal import optimal_proposal, total_variance
 from haystat.errors import BadOption, LengthMismatch, NoSupport, PoolError
-from haystat.estimation.optimal import optimal_proposal, total_variance
-from haystat.ledger import pose
 from haystat.measures import F1, Accuracy, Difference, Recall, Several, Within
+from haystat.pool.problem import pose
 
 SIZE = 3000
 

@@ -11,7 +11,7 @@ import haystat as hs
 from haystat import designs
 from haystat.designs.base import Batch
 from haystat.designs.importance import root_mean_square
-from haystat.ledger import pose
+from haystat.pool.problem import pose
 
 DESIGNS = ("passive", "importance", "oasis", "adaptive", "adaptive_flat")
 SHARE = np.array([0.1, 0.9, 0.3, 0.8, 0.4, 0.7])  # of positive answers about six items

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.designs.base import Problem
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray, Schema
 from haystat.pool.base import AnyPool
 from haystat.pool.between_cells import lowest_scores
+from haystat.pool.problem import Problem
 
 N_CUTS = 256
 

@@ -9,7 +9,7 @@ from typing import Any
 from haystat.arguments import brief
 from haystat.designs.adaptive import Adaptive, AdaptiveFlat
 from haystat.designs.assisted import Assisted
-from haystat.designs.base import Batch, Choice, Design, Problem, Proposal, Sheet
+from haystat.designs.base import Batch, Choice, Design, Proposal, Sheet
 from haystat.designs.importance import Importance
 from haystat.designs.oasis import Oasis
 from haystat.designs.passive import Passive
@@ -17,6 +17,7 @@ from haystat.designs.replacement import ReplacementDesign
 from haystat.designs.stratified import Stratified
 from haystat.errors import BadOption, LogError, UnknownName
 from haystat.measures.outputs import Schema
+from haystat.pool.problem import Problem
 
 DESIGNS: dict[str, Callable[..., Design]] = {
     "passive": Passive,

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from haystat.designs.adaptive_regression import RegressionState
 from haystat.designs.adaptive_stochastic import StochasticState
-from haystat.designs.base import Batch, Problem, Proposal, count_labels
+from haystat.designs.base import Batch, Proposal, count_labels
 from haystat.designs.replacement import ReplacementDesign, normalised
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.problem import Problem
 from haystat.pool.tree import Tree, flat_tree
 from haystat.response.dirichlet_tree import DirichletTree, TreeState
 
@@ -26,6 +27,35 @@ class AdaptiveState:
     model: DirichletTree
     response: TreeState
     labelled: IntArray
+
+    @classmethod
+    def start(cls, problem: Problem, tree: Tree, tolerance: float) -> AdaptiveState:
+        """Nothing seen yet; EM fits the prior to how the items lie in the strata."""
+        model = DirichletTree(tree, problem.stratum_prior, problem.stratum_size, tolerance)
+        labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
+        return cls(model, model.fit(model.start(), FIRST_ITERATIONS), labelled)
+
+    def observe(self, problem: Problem, batch: Batch) -> AdaptiveState:
+        """State after one more stage."""
+        cell, label = batch.cell[batch.new], batch.label[batch.new]
+        response = self.model.observe(self.response, problem.cells.stratum[cell], label)
+        return AdaptiveState(self.model, response, count_labels(self.labelled, batch))
+
+    def propose(self, problem: Problem, epsilon: float) -> Proposal:
+        """Prop. 3: p(x) sum_y max(|J loss|, epsilon 1[loss != 0]) pi(y|x).
+
+        J is taken at the model's risk, in which labelled items count with their label.
+        """
+        cells, losses = problem.cells, problem.losses
+        n_labelled = self.labelled.sum(axis=1)
+        share = self.response.label_share[cells.stratum]
+        mass = self.labelled + (cells.size - n_labelled)[:, None] * share
+        risk = losses.risk(mass / problem.size)
+        epsilon *= 1 - n_labelled.sum() / problem.size
+        norm = np.sqrt(losses.sensitivity(risk))
+        norm = np.maximum(norm, epsilon * losses.support)
+        unlabelled = np.einsum("kc,kc->k", norm, share)
+        return normalised(unlabelled, norm, problem, self.labelled)
 
 
 State = AdaptiveState | StochasticState | RegressionState
@@ -63,42 +93,15 @@ class Adaptive(ReplacementDesign):
             return RegressionState.start(problem, tree)
         if problem.oracle == "stochastic":
             return StochasticState.start(problem, tree)
-        model = DirichletTree(tree, problem.stratum_prior, problem.stratum_size, self.tolerance)
-        labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
-        # Before any label, EM fits the prior to how the items lie in the strata.
-        response = model.fit(model.start(), FIRST_ITERATIONS)
-        return AdaptiveState(model, response, labelled)
+        return AdaptiveState.start(problem, tree, self.tolerance)
 
     def observe(self, problem: Problem, state: State, batch: Batch) -> State:
-        if not isinstance(state, AdaptiveState):
-            return state.observe(problem, batch)
-        cell, label = batch.cell[batch.new], batch.label[batch.new]
-        response = state.model.observe(state.response, problem.cells.stratum[cell], label)
-        return AdaptiveState(state.model, response, count_labels(state.labelled, batch))
+        return state.observe(problem, batch)
 
     def propose(self, problem: Problem, state: State) -> Proposal:
         """The proposal of the next stage, with a share `delta` of uniform sampling."""
-        if isinstance(state, AdaptiveState):
-            proposal = self._propose(problem, state)
-        else:
-            proposal = state.propose(problem, self.epsilon)
+        proposal = state.propose(problem, self.epsilon)
         return mixed_with_uniform(proposal, self.delta, problem.size)
-
-    def _propose(self, problem: Problem, state: AdaptiveState) -> Proposal:
-        """Prop. 3: p(x) sum_y max(|J loss|, epsilon 1[loss != 0]) pi(y|x).
-
-        J is taken at the model's risk, in which labelled items count with their label.
-        """
-        cells, losses = problem.cells, problem.losses
-        n_labelled = state.labelled.sum(axis=1)
-        share = state.response.label_share[cells.stratum]
-        mass = state.labelled + (cells.size - n_labelled)[:, None] * share
-        risk = losses.risk(mass / problem.size)
-        epsilon = self.epsilon * (1 - n_labelled.sum() / problem.size)
-        norm = np.sqrt(losses.sensitivity(risk))
-        norm = np.maximum(norm, epsilon * losses.support)
-        unlabelled = np.einsum("kc,kc->k", norm, share)
-        return normalised(unlabelled, norm, problem, state.labelled)
 
     def covers(self, problem: Problem) -> NDArray[np.bool_]:
         support = problem.losses.support

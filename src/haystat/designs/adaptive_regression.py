@@ -7,9 +7,10 @@ from typing import cast
 
 import numpy as np
 
-from haystat.designs.base import Batch, Problem, Proposal
+from haystat.designs.base import Batch, Proposal
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.numbers import NumberLosses
+from haystat.pool.problem import Problem
 from haystat.pool.tree import Tree
 from haystat.response.gaussian_tree import GaussianTree
 

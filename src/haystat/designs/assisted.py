@@ -14,12 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.designs.base import Batch, Choice, Design, Problem, Sheet, count_labels
+from haystat.designs.base import Batch, Choice, Design, Sheet, count_labels
 from haystat.designs.clocks import stage_rates, take
-from haystat.designs.labels import LabelView, label_view
 from haystat.designs.stratified import once_each
 from haystat.errors import BadOption
+from haystat.estimation.assisted import assisted_from
+from haystat.estimation.result import Estimate
+from haystat.estimation.sample import Sample
+from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.base import View
+from haystat.pool.problem import Problem
+from haystat.response.labels import LabelView, label_view
 from haystat.response.posterior import mean_root
 from haystat.response.settings import ModelSettings
 from haystat.response.threads import one_thread
@@ -60,7 +66,7 @@ class Assisted(ModelSettings, Design):
     dense: float = 0.2
     least: float = 0.02
     name = "assisted"
-    estimator = "assisted"
+    by_model = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,6 +113,11 @@ class Assisted(ModelSettings, Design):
         cell, inclusion = take(rates, before, size, size - unasked, n, state.key)
         choice = once_each(cell, sheet)
         return replace(choice, new_weight=1 / inclusion[cell], inclusion=inclusion)
+
+    def estimate(
+        self, pool: View, sample: Sample, measure: Measure, level: float, **options: str
+    ) -> Estimate:
+        return assisted_from(pool, sample, measure, level)
 
     def first_rates(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         return self.sizes(problem, self.start(problem, rng))

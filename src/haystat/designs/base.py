@@ -1,8 +1,9 @@
 """The contract of a design: how the items to ask about are chosen, stage by stage.
 
-A design is a frozen set of options with four pure functions: `start` makes the state, `choose`
+A design is a frozen set of options with five pure functions: `start` makes the state, `choose`
 picks items from it, `observe` folds a finished stage into it, `covers` says what its draws can
-speak about. What is as long as the pool never appears: a design sees cells.
+speak about, and `estimate` turns draws and answers into a number. What is as long as the pool never
+appears: a design sees cells.
 """
 
 from __future__ import annotations
@@ -14,39 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.estimation.result import Estimate
+from haystat.estimation.sample import Sample
+from haystat.estimation.weighted import weighted
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray
-from haystat.pool.cells import Cells
-from haystat.pool.losses import CellLosses
-from haystat.pool.tree import Tree
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is fixed during an evaluation.
-
-    stratum_size (S,) and stratum_prior (S, C) describe the strata, the leaves of `tree`. The
-    oracle is "deterministic" (an item has one label) or "stochastic".
-    """
-
-    size: int
-    measure: Measure
-    cells: Cells
-    losses: CellLosses
-    tree: Tree
-    stratum_size: IntArray
-    stratum_prior: FloatArray
-    oracle: str = "deterministic"
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes; one stands for all labels that are numbers."""
-        return int(self.stratum_prior.shape[1])
-
-    @property
-    def numeric(self) -> bool:
-        """Whether labels are numbers."""
-        return self.n_classes == 1
+from haystat.pool.base import View
+from haystat.pool.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -123,8 +98,10 @@ class Design(ABC):
     name: str
     #: whether draws are i.i.d., so that an item may be asked about at every one
     with_replacement: bool = False
-    #: which estimator reads the log of this design: importance, stratified, assisted
-    estimator: str = "importance"
+    #: whether draws of independent evaluations add up to those of one
+    adds_up: bool = True
+    #: whether its estimates rest on a model of the labels
+    by_model: bool = False
 
     @abstractmethod
     def start(self, problem: Problem, rng: np.random.Generator) -> Any:
@@ -150,6 +127,15 @@ class Design(ABC):
     def propose(self, problem: Problem, state: Any) -> Proposal | None:
         """The proposal of the next stage; None where draws are not i.i.d. from one."""
         return None
+
+    def estimate(
+        self, pool: View, sample: Sample, measure: Measure, level: float, **options: str
+    ) -> Estimate:
+        """A measure from what was drawn; by default the mean of the weighted losses.
+
+        options: covariance and stage_weights, as in estimate_importance, where they apply.
+        """
+        return weighted(pool, sample, measure, level, **options)
 
     def first_rates(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """How likely an item of each cell is to be drawn first, up to a factor, (K,)."""

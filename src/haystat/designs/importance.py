@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.designs.base import Batch, Problem, Proposal
+from haystat.designs.base import Batch, Proposal
 from haystat.designs.replacement import ReplacementDesign, normalised
 from haystat.measures.outputs import FloatArray
+from haystat.pool.problem import Problem
 
 
 @dataclass(frozen=True)

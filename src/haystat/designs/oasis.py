@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.designs.base import Batch, Problem, Proposal
+from haystat.designs.base import Batch, Proposal
 from haystat.designs.replacement import ReplacementDesign
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray
+from haystat.pool.problem import Problem
 from haystat.response.beta_strata import BetaStrata
 
 

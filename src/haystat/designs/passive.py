@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.designs.base import Batch, Problem, Proposal
+from haystat.designs.base import Batch, Proposal
 from haystat.designs.replacement import ReplacementDesign
+from haystat.pool.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from haystat.designs.base import Choice, Design, Problem, Proposal, Sheet
+from haystat.designs.base import Choice, Design, Proposal, Sheet
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.problem import Problem
 
 
 class ReplacementDesign(Design):

@@ -14,8 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
+from haystat.designs.base import Batch, Choice, Design, Sheet
+from haystat.estimation.result import Estimate
+from haystat.estimation.sample import Sample
+from haystat.estimation.weighted import stratified
+from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.base import View
+from haystat.pool.problem import Problem
 
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 
@@ -34,7 +40,7 @@ class Stratified(Design):
     """Proportional allocation (Druck and McCallum 2011), one item at a time."""
 
     name = "stratified"
-    estimator = "stratified"
+    adds_up = False  # its estimator counts on one sample without repeats
 
     def start(self, problem: Problem, rng: np.random.Generator) -> StratifiedState:
         edges = np.cumsum(problem.stratum_size) / problem.size
@@ -70,6 +76,11 @@ class Stratified(Design):
                     unasked[cell] -= 1
                     chosen.append(cell)
         return once_each(np.array(chosen, dtype=np.int64), sheet)
+
+    def estimate(
+        self, pool: View, sample: Sample, measure: Measure, level: float, **options: str
+    ) -> Estimate:
+        return stratified(pool, sample, measure, level)
 
     def covers(self, problem: Problem) -> NDArray[np.bool_]:
         return np.ones((len(problem.cells), problem.n_classes), dtype=bool)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.designs.labels import LabelView
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.blocks import Blocks
+from haystat.response.labels import LabelView
 from haystat.response.posterior import draw_shares
 
 MOST_EXACT = 10**9  # items from which numpy draws without replacement

@@ -13,17 +13,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from haystat.designs.base import Problem
 from haystat.errors import BadOption
 from haystat.experiments.repeat import Experiment
-from haystat.ledger import pose
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.planning.rehearsal import StandIn, stand_in
 from haystat.pool.base import AnyPool
 from haystat.pool.cells import Cells
-from haystat.pool.losses import EqualLosses
 from haystat.pool.memory import Pool
+from haystat.pool.problem import Problem, pose
 
 
 class CountedLabels:
@@ -125,7 +123,7 @@ def counted_facts(pool: AnyPool, labels: Any, measure: Measure, oracle: str) -> 
             "'label', …)"
         )
     problem = pose(pool, measure, oracle)
-    if oracle != "deterministic" or not isinstance(problem.losses, EqualLosses):
+    if oracle != "deterministic" or problem.losses.kept():  # equal losses need nothing kept
         raise BadOption(_why_not(problem))
     counts = count(measure, problem.cells, labels)
     problem, items = stand_in(problem)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from haystat.designs.base import Problem
 from haystat.measures.outputs import FloatArray, IntArray
-from haystat.pool.losses import EqualLosses
+from haystat.pool.problem import Problem
 
 BISECTIONS = 200
 
@@ -24,12 +23,12 @@ def best_variance(problem: Problem, truth: IntArray, n_labels: int) -> float:
     truth (K, C) counts the items of each cell under each label. NaN unless there are two classes
     and the items of a cell have equal losses.
     """
-    if problem.n_classes != 2 or not isinstance(problem.losses, EqualLosses):
+    if problem.n_classes != 2 or problem.losses.kept():  # equal losses need nothing kept
         return float("nan")
     size = problem.cells.size.astype(np.float64)
     share = truth[:, 1] / size
     # Standard deviation of what one unlabelled item of the cell adds to the measure.
-    spread = np.sqrt(share * (1 - share)) * _slope(problem, problem.losses, truth)
+    spread = np.sqrt(share * (1 - share)) * _slope(problem, truth)
     uncertain = spread > 0
     size, spread = size[uncertain], spread[uncertain]
     probability = inclusion_probabilities(size, spread, n_labels)
@@ -50,10 +49,8 @@ def inclusion_probabilities(size: FloatArray, spread: FloatArray, n_labels: int)
     return np.minimum(1.0, high * spread)
 
 
-def _slope(problem: Problem, losses: EqualLosses, truth: IntArray) -> FloatArray:
+def _slope(problem: Problem, truth: IntArray) -> FloatArray:
     """|j_c|: how far the measure moves when one item of the cell turns positive, (K,)."""
-    risk = losses.risk(truth / problem.size)
-    influence = problem.measure.influence(losses.outputs, losses.label, risk)
-    by_label = np.nan_to_num(influence).reshape(*truth.shape, -1)
+    by_label = problem.losses.influence(problem.losses.risk(truth / problem.size))
     step = (by_label[:, 1] - by_label[:, 0]) / problem.size
     return np.asarray(np.sqrt(np.einsum("km,km->k", step, step)))

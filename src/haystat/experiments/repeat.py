@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from haystat.designs.base import Design, Problem
+from haystat.designs.base import Design
+from haystat.designs.optimal import Optimum, divergence, optimal_proposal
 from haystat.estimates import estimate_from
-from haystat.estimation.optimal import Optimum, divergence, optimal_proposal
 from haystat.estimation.result import Estimate
 from haystat.ledger import Ledger
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.memory import Pool
+from haystat.pool.problem import Problem
 from haystat.state import LEDGERS
 
 BLOCK = 1 << 16  # items whose losses are held at a time

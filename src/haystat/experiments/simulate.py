@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,6 @@ from haystat.experiments.repeat import Experiment, Record
 from haystat.experiments.store import Store
 from haystat.experiments.summary import summarise
 from haystat.experiments.workers import Task, run_tasks
-from haystat.ledger import pose
 from haystat.loop import RandomState, seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
@@ -36,6 +35,7 @@ from haystat.pool.checks import (
 )
 from haystat.pool.memory import Pool
 from haystat.pool.predictions import class_indices
+from haystat.pool.problem import pose
 from haystat.progress import progress_bar
 from haystat.state import LEDGERS
 
@@ -133,8 +133,8 @@ def plan(
     asks_again = oracle == "stochastic"
     checked_level(options.get("level", 0.95))
     kind: type[Experiment] = CountedExperiment
-    if isinstance(pool, Pool):
-        kind, facts = Experiment, _facts(pool, labels, bound, oracle)
+    if pool.complete:
+        kind, facts = Experiment, _facts(cast(Pool, pool), labels, bound, oracle)
     else:
         facts = counted_facts(pool, labels, bound, oracle)
     name, design = next(iter(chosen.items()))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from haystat.designs.base import Problem
 from haystat.planning.worlds import World
+from haystat.pool.problem import Problem
 
 
 def passive_labels(

@@ -12,10 +12,9 @@ from scipy.special import ndtri
 
 from haystat import designs, measures
 from haystat.arguments import checked_choice, checked_integer, checked_number
-from haystat.designs.base import Design, Problem
+from haystat.designs.base import Design
 from haystat.estimation.result import Estimate, checked_level
 from haystat.estimation.sequences import sequence_multiplier
-from haystat.ledger import pose
 from haystat.loop import RandomState, seed_from
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray
@@ -24,6 +23,7 @@ from haystat.planning.passive import passive_labels
 from haystat.planning.rehearsal import rehearse
 from haystat.planning.worlds import World, draw_worlds
 from haystat.pool.base import AnyPool, checked_pool
+from haystat.pool.problem import Problem, pose
 
 #: which interval is to be narrow -> the property of an estimate
 INTERVALS = {

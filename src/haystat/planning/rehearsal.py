@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from haystat.designs.base import Design, Problem
+from haystat.designs.base import Design
 from haystat.estimates import estimate_from
 from haystat.estimation.result import Estimate
 from haystat.ledger import Ledger
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.planning.worlds import World
+from haystat.pool.problem import Problem
 
 FIRST_BATCH = 50
 GROWTH = 0.08  # of the labels so far: the batches of a long run

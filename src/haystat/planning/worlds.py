@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from haystat.designs.base import Problem
-from haystat.designs.order import n_predicted, predicted_low, ranks
 from haystat.errors import BadOption
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.problem import Problem
 from haystat.response.curve import minus_logit, walk_basis
+from haystat.response.order import n_predicted, predicted_low, ranks
 
 CREDIBLE = 4.0  # times more or fewer positives claimed by the scores than predicted
 CLAIM_SHARE = 0.75  # of the worlds that follow a credible claim

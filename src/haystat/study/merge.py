@@ -76,7 +76,7 @@ def check_mergeable(studies: Sequence[Study]) -> None:
                     f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
                     "the same settings add up"
                 )
-        if one.design.estimator == "stratified":
+        if not one.design.adds_up:
             raise StudyError(
                 f"studies with design {one.design} cannot be taken together: its estimator counts "
                 "on one sample without repeats; use one study for everybody"
@@ -129,7 +129,7 @@ def _with_warnings(
     estimate: Estimate, states: Sequence[StudyState], rows: Sequence[Rows]
 ) -> Estimate:
     warnings = list(estimate.warnings)
-    if states[0].ledger.design.estimator == "assisted":
+    if states[0].ledger.design.by_model:
         warnings.append(WITHOUT_MODEL)
     n_skipped = sum(len(state.skipped) for state in states)
     if n_skipped:

@@ -15,7 +15,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.designs.base import Design, Problem
+from haystat.designs.base import Design
 from haystat.errors import BadOption, StudyError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
@@ -26,6 +26,7 @@ from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.numbers import NumberLosses
 from haystat.pool.order import unit_numbers
+from haystat.pool.problem import Problem
 from haystat.pool.tree import Tree
 from haystat.study.arrays import (
     PLAIN,

@@ -22,11 +22,11 @@ from haystat.designs.base import Design
 from haystat.disk import readable, writable
 from haystat.errors import BadOption, StudyError
 from haystat.journal import Clock, now_utc, stamp
-from haystat.ledger import pose
 from haystat.live import Draft, Live
 from haystat.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
+from haystat.pool.problem import pose
 from haystat.questions import Query
 from haystat.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.state import LEDGERS

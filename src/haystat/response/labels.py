@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from haystat.designs.base import Problem
-from haystat.designs.order import predicted_low, ranks
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.problem import Problem
 from haystat.response.curve import Curve, mid_ranks
+from haystat.response.order import predicted_low, ranks
 from haystat.response.posterior import LabelModel
 from haystat.response.settings import ModelSettings
 

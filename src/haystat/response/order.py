@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from haystat.designs.base import Problem
 from haystat.measures.outputs import BoolArray, FloatArray
+from haystat.pool.problem import Problem
 from haystat.response.curve import mid_ranks
 
 

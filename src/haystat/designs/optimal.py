@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.designs.base import Problem, Proposal
+from haystat.designs.base import Proposal
 from haystat.estimation.diagnostics import kl_divergence
 from haystat.measures.outputs import FloatArray, IntArray
+from haystat.pool.problem import Problem
 
 
 @dataclass(frozen=True)
