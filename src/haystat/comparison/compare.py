@@ -19,10 +19,7 @@ from haystat.measures.base import Measure
 from haystat.measures.combine import Difference, ForSystems
 from haystat.measures.differences import Differences, checked_rivals
 from haystat.measures.outputs import Schema
-from haystat.measures.within import Within
 from haystat.pool.base import AnyPool
-
-LOWER_IS_BETTER = ("brier", "log_loss", "calibration_error", "mae", "mse", "rmse")
 
 
 class Labelled(Protocol):
@@ -202,9 +199,7 @@ def _order(found: Estimate, n_systems: int, sign: float) -> list[int]:
 
 def _better(target: Any) -> str:
     """Which side suits the measure; in a sub-population it is the same as in the pool."""
-    while isinstance(target, Within):
-        target = target.measure
-    return "lower" if getattr(target, "name", "") in LOWER_IS_BETTER else "higher"
+    return "lower" if getattr(target, "lower_is_better", False) else "higher"
 
 
 def _pool(source: Any) -> AnyPool:

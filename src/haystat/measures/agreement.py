@@ -26,6 +26,11 @@ class Accuracy(SystemMeasure):
     """Share of the items whose predicted class is right; any number of classes."""
 
     name = "accuracy"
+    is_share = True
+    meaning = (
+        "Of 100 items taken at random, the system gets about {value} right (between {low} and"
+        " {high})."
+    )
     bounds = (0.0, 1.0)
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
@@ -58,6 +63,11 @@ class BalancedAccuracy(OneVsRest):
     """Mean of the recalls of all classes."""
 
     name = "balanced_accuracy"
+    is_share = True
+    meaning = (
+        "Averaged over the classes, the system gets about {value} of 100 items of a class "
+        "right (between {low} and {high})."
+    )
     n_risk = 3
 
     def bind(self, schema: Schema) -> Measure:
@@ -102,6 +112,7 @@ class MCC(OneVsRest):
     """Matthews correlation coefficient of predictions and labels."""
 
     name = "mcc"
+    meaning = "1 means perfect agreement with the truth, 0 no better than chance."
     n_risk = 3
     bounds = (-1.0, 1.0)
 
@@ -170,6 +181,11 @@ class MultiClassBalancedAccuracy(AllClasses):
     """Mean of the recalls of any number of classes."""
 
     name = "balanced_accuracy"
+    is_share = True
+    meaning = (
+        "Averaged over the classes, the system gets about {value} of 100 items of a class "
+        "right (between {low} and {high})."
+    )
     n_risk = 4
     scale_free = True
 
@@ -202,6 +218,7 @@ class MultiClassMCC(AllClasses):
     """Matthews correlation coefficient of any number of classes (Gorodkin's R_K)."""
 
     name = "mcc"
+    meaning = "1 means perfect agreement with the truth, 0 no better than chance."
     n_risk = 5
     bounds = (-1.0, 1.0)
     _n_common = 1

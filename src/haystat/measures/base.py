@@ -41,6 +41,14 @@ class Measure(ABC):
     n_risk: int = 1
     #: whether value(c * risk) equals value(risk) for every c > 0, as for ratios of risks
     scale_free: bool = False
+    #: whether a smaller value is a better one
+    lower_is_better: bool = False
+    #: whether labels are numbers
+    of_numbers: bool = False
+    #: whether the value is a share, which people read as a percentage
+    is_share: bool = False
+    #: the value in words; {value}, {low} and {high} are numbers out of 100
+    meaning: str = ""
     #: whether the measure is precision, recall or an F-measure
     is_f_measure: bool = False
 

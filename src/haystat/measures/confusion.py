@@ -73,6 +73,11 @@ class Precision(Ratio):
     """Share of the predicted positives that are positive."""
 
     name = "precision"
+    is_share = True
+    meaning = (
+        "Of 100 items that the system calls positive, about {value} really are (between {low}"
+        " and {high})."
+    )
     lacking = "predicted positive"
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
@@ -85,6 +90,11 @@ class Recall(Ratio):
     """Share of the positives that are predicted positive."""
 
     name = "recall"
+    is_share = True
+    meaning = (
+        "Of 100 items that really are positive, the system finds about {value} (between {low}"
+        " and {high})."
+    )
     lacking = "positive"
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
@@ -98,6 +108,8 @@ class FBeta(Ratio):
 
     beta: float = 1.0
     lacking = "positive or predicted positive"
+    is_share = True
+    meaning = "F-beta weighs misses beta times as much as false alarms; 100% means none of either."
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.beta) and self.beta > 0):
@@ -115,6 +127,10 @@ class FBeta(Ratio):
 class F1(FBeta):
     """Harmonic mean of precision and recall."""
 
+    meaning = (
+        "F1 is one number for two kinds of mistakes, false alarms and misses: 100% means none of "
+        "either, and it is low as soon as one of them is frequent."
+    )
     beta: float = field(default=1.0, init=False, repr=False)
 
 
@@ -123,6 +139,8 @@ class FowlkesMallows(OneVsRest):
     """Geometric mean of precision and recall."""
 
     name = "fowlkes_mallows"
+    is_share = True
+    meaning = "The geometric mean of precision and recall; 100% means no mistakes."
     n_risk = 3
     scale_free = True
 
@@ -165,6 +183,8 @@ class Prevalence(OneVsRest):
     """Share of the items that are positive."""
 
     name = "prevalence"
+    is_share = True
+    meaning = "The share of positives in the pool."
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
         """Positives."""
@@ -192,6 +212,7 @@ class Lift(OneVsRest):
     """Precision over prevalence: how much richer the predicted positives are than the pool."""
 
     name = "lift"
+    meaning = "How many times as many positives there are among the predicted ones as in the pool."
     n_risk = 3
     bounds = (0.0, np.inf)
 

@@ -245,6 +245,11 @@ class AveragePrecision(OneOverThresholds):
     """
 
     name = "average_precision"
+    is_share = True
+    meaning = (
+        "Precision averaged over all recalls: 100% means that every positive scores above "
+        "every negative."
+    )
 
     def value(self, risk: FloatArray) -> FloatArray:
         """g: the measure at a risk, (d,) -> (1,); NaN where it is undefined."""

@@ -38,6 +38,8 @@ class Brier(OfProbabilities):
 
     scale: float = 1.0
     name = "brier"
+    lower_is_better = True
+    meaning = "The mean squared distance between score and truth: 0 is perfect."
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.scale) and self.scale > 0):
@@ -71,6 +73,8 @@ class LogLoss(OfProbabilities):
 
     least: float = float(np.finfo(np.float64).eps)
     name = "log_loss"
+    lower_is_better = True
+    meaning = "The mean surprise at the label, given the score: 0 is perfect."
 
     def __post_init__(self) -> None:
         if not 0 < self.least < 0.5:
@@ -107,6 +111,8 @@ class CalibrationError(OfProbabilities):
 
     n_bins: int = 10
     name = "calibration_error"
+    lower_is_better = True
+    meaning = "How far scores and shares of positives lie apart, on average: 0 is perfect."
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:

@@ -39,6 +39,7 @@ class MeanAbsoluteError(NumberMeasure):
     """Mean distance between label and prediction."""
 
     name = "mae"
+    lower_is_better = True
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Distance: (n,) labels -> (n, 1)."""
@@ -58,6 +59,7 @@ class MeanSquaredError(NumberMeasure):
     """Mean squared distance between label and prediction."""
 
     name = "mse"
+    lower_is_better = True
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
         """Squared distance: (n,) labels -> (n, 1)."""
@@ -77,6 +79,7 @@ class RootMeanSquaredError(MeanSquaredError):
     """Root of the mean squared distance between label and prediction."""
 
     name = "rmse"
+    lower_is_better = True
 
     def value(self, risk: FloatArray) -> FloatArray:
         """g: the measure at a risk, (d,) -> (m,)."""

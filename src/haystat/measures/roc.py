@@ -137,6 +137,7 @@ class ROCAUC(OverLogits, OneOverThresholds):
     """
 
     name = "roc_auc"
+    meaning = "The probability that a positive scores above a negative: 0.5 is chance."
     scale_free = False
 
     def value(self, risk: FloatArray) -> FloatArray:

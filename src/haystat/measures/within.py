@@ -28,6 +28,11 @@ class Within(Measure):
     title: str | None = None
     _inner: Measure = field(init=False, repr=False, compare=False)
 
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]
+        """As in the pool."""
+        return self.measure.lower_is_better
+
     def __post_init__(self) -> None:
         if (self.mask is None) == (self.column is None):
             raise BadOption("give either `mask`, or `column` and `equals`")

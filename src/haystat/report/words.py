@@ -6,34 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: measure -> what a share of it means, with the value and both ends as numbers out of 100
-MEANINGS = {
-    "precision": "Of 100 items that the system calls positive, about {value} really are "
-    "(between {low} and {high}).",
-    "recall": "Of 100 items that really are positive, the system finds about {value} "
-    "(between {low} and {high}).",
-    "accuracy": "Of 100 items taken at random, the system gets about {value} right "
-    "(between {low} and {high}).",
-    "balanced_accuracy": "Averaged over the classes, the system gets about {value} of 100 items "
-    "of a class right (between {low} and {high}).",
-    "f1": "F1 is one number for two kinds of mistakes, false alarms and misses: 100% means none "
-    "of either, and it is low as soon as one of them is frequent.",
-}
-ALSO = {
-    "fbeta": "F-beta weighs misses beta times as much as false alarms; 100% means none of either.",
-    "fowlkes_mallows": "The geometric mean of precision and recall; 100% means no mistakes.",
-    "mcc": "1 means perfect agreement with the truth, 0 no better than chance.",
-    "brier": "The mean squared distance between score and truth: 0 is perfect.",
-    "log_loss": "The mean surprise at the label, given the score: 0 is perfect.",
-    "calibration_error": "How far scores and shares of positives lie apart, on average: 0 is "
-    "perfect.",
-    "prevalence": "The share of positives in the pool.",
-    "lift": "How many times as many positives there are among the predicted ones as in the pool.",
-    "roc_auc": "The probability that a positive scores above a negative: 0.5 is chance.",
-    "average_precision": "Precision averaged over all recalls: 100% means that every positive "
-    "scores above every negative.",
-}
-SHARES = {*MEANINGS, "fowlkes_mallows", "average_precision", "prevalence"}
+from haystat.measures import MEASURES
+from haystat.measures.base import Measure
 
 
 def percent(value: float) -> str:
@@ -52,8 +26,7 @@ def percent(value: float) -> str:
 
 def amount(name: str, value: float) -> str:
     """A value of a measure: a percentage where it is a share."""
-    base = name.rpartition(":")[2]
-    if base in SHARES or (base.startswith("f") and base[1:].replace(".", "").isdigit()):
+    if _measure(name).is_share:
         return percent(value)
     return "unknown" if not math.isfinite(value) else f"{value:.4g}"
 
@@ -74,13 +47,21 @@ def headline(component: Mapping[str, Any], level: float) -> str:
 
 def meaning(component: Mapping[str, Any]) -> str:
     """What the number says about the system; nothing where there is no simple way to put it."""
-    base = component["name"].rpartition(":")[2]
-    text = MEANINGS.get(base) or ALSO.get(base, "")
+    text = _measure(component["name"]).meaning
     if "{" not in text:
         return text
     if not math.isfinite(component["value"]):
         return ""
     return text.format(**{k: _of_hundred(component[k]) for k in ("value", "low", "high")})
+
+
+def _measure(component: str) -> type[Measure]:
+    """The measure whose component has this name, by which it says what its value means."""
+    base = component.rpartition(":")[2]
+    made: Any = MEASURES.get(base, Measure)
+    if base.startswith("f") and base[1:].replace(".", "").isdigit() and base not in MEASURES:
+        made = MEASURES["fbeta"]
+    return made if hasattr(made, "meaning") else Measure
 
 
 def effort(component: Mapping[str, Any], n_labels: int) -> str:

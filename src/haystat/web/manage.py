@@ -11,7 +11,6 @@ from starlette.requests import Request
 
 from haystat import measures
 from haystat.loop import seed_from
-from haystat.measures.regression import R2, MeanAbsoluteError, MeanSquaredError
 from haystat.planning.plan import plan as make_plan
 from haystat.study.source import PoolFile
 from haystat.study.study import Study
@@ -27,13 +26,8 @@ WORLDS, CAP = 8, 3000
 
 def measure_names() -> list[str]:
     """Measures of labels that are classes."""
-    numeric = (R2, MeanAbsoluteError, MeanSquaredError)
     every = measures.MEASURES
-    return [
-        name
-        for name, make in every.items()
-        if not (isinstance(make, type) and issubclass(make, numeric))
-    ]
+    return [name for name, make in every.items() if not getattr(make, "of_numbers", False)]
 
 
 async def list_files(request: Request, given: None) -> models.Files:
