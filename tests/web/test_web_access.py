@@ -171,7 +171,7 @@ def test_what_is_new_is_for_managers_unless_somebody_says_otherwise(study_file):
     served = make_app(Settings(folder=study_file[0].parent))
     paths = {route.path for route in served.routes} - {path for _, path in FOR_ANNOTATORS}
     assert {"/watch", "/explain", "/new", "/report", "/answers.csv", "/study.haystat"} <= paths
-    managers = {one.path for one in OPERATIONS if one.managers}
+    managers = {one.path for one in OPERATIONS.values() if one.managers}
     assert managers == {
         "/api/studies",
         "/api/files",

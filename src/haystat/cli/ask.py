@@ -13,10 +13,10 @@ import typer
 from haystat.cli.record import show_record
 from haystat.cli.show import JSON, console, estimate_line, print_json
 from haystat.errors import BadOption, FileError
+from haystat.files import READERS
 from haystat.questions import Query
 from haystat.study import Study
 from haystat.study.answers import (
-    READERS,
     Row,
     Taken,
     item_named,

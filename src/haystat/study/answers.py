@@ -79,13 +79,9 @@ def take_rows(
 def read_rows(path: str | Path) -> list[Row]:
     """The rows of a file of answers."""
     path = existing_file(path)
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        known = ", ".join(READERS)
-        raise FileError(f"{path} is of no known kind; give a file ending in {known}")
     try:
         with readable(path):
-            return reader(path)
+            return READERS.get(path.suffix.lower(), _read_table)(path)
     except UnicodeDecodeError:
         raise not_utf8(path) from None
 
@@ -351,13 +347,11 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> Any:
         raise BadOption(f"the answers do not fit a table ({error}); write .jsonl instead") from None
 
 
-#: file ending -> what reads answers from it
+#: file ending -> what reads answers from it as they are spelt; the others are read as tables
 READERS: dict[str, Callable[[Path], list[Row]]] = {
     ".csv": _read_csv_file,
     ".jsonl": _read_json_file,
     ".ndjson": _read_json_file,
-    ".parquet": _read_table,
-    ".feather": _read_table,
 }
 #: file ending -> what writes answers to it
 WRITERS: dict[str, Callable[[Sequence[Row], Path, Sequence[str]], None]] = {

@@ -67,7 +67,7 @@ STATUS: tuple[tuple[type[HaystatError], int], ...] = (
 PAGES_FOR_ANNOTATORS = ("/", "/label", "/studies", "/picture", PATH)
 FOR_ANNOTATORS = frozenset(
     [("GET", path) for path in PAGES_FOR_ANNOTATORS]
-    + [(one.method, one.path) for one in OPERATIONS if not one.managers]
+    + [(one.method, one.path) for one in OPERATIONS.values() if not one.managers]
 )
 
 

@@ -42,10 +42,12 @@ async def openapi(request: Request) -> Response:
 def document() -> Node:
     """The whole document."""
     types = [models.Error]
-    types += [t for one in OPERATIONS for t in (one.body, one.types["return"]) if _is_model(t)]
+    types += [
+        t for one in OPERATIONS.values() for t in (one.body, one.types["return"]) if _is_model(t)
+    ]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     paths: Node = {}
-    for one in OPERATIONS:
+    for one in OPERATIONS.values():
         paths.setdefault(one.path, {})[one.method.lower()] = _described(one)
     return {
         "openapi": "3.1.0",

@@ -69,31 +69,35 @@ class Operation:
 
 
 STUDY = models.OfStudy
-OPERATIONS = (
-    Operation("GET", "/api/session", api.session),
-    Operation("GET", "/api/studies", api.studies),
-    Operation("POST", "/api/studies", manage.create, status=201, managers=True),
-    Operation("GET", "/api/study", api.about_study),
-    Operation("POST", "/api/ask", api.ask, STUDY),
-    Operation("POST", "/api/tell", api.tell, STUDY),
-    Operation("POST", "/api/skip", api.skip, STUDY),
-    Operation("POST", "/api/note", api.note, STUDY),
-    Operation("POST", "/api/release", api.release, STUDY),
-    Operation("GET", "/api/status", api.status),
-    Operation("GET", "/api/estimate", api.estimate),
-    Operation("GET", "/api/events", api.events, gives=EVENTS),
-    Operation("GET", "/api/files", manage.list_files, managers=True),
-    Operation("GET", "/api/preview", manage.preview, managers=True),
-    Operation("POST", "/api/plan", manage.plan, managers=True),
-    Operation("POST", "/api/upload", manage.upload, status=201, managers=True, sends=BINARY),
-    Operation("POST", "/api/label-studio", hook.label_studio, STUDY, about=hook.BANNED),
-)
+#: (method, path) -> what answers there
+OPERATIONS = {
+    (one.method, one.path): one
+    for one in (
+        Operation("GET", "/api/session", api.session),
+        Operation("GET", "/api/studies", api.studies),
+        Operation("POST", "/api/studies", manage.create, status=201, managers=True),
+        Operation("GET", "/api/study", api.about_study),
+        Operation("POST", "/api/ask", api.ask, STUDY),
+        Operation("POST", "/api/tell", api.tell, STUDY),
+        Operation("POST", "/api/skip", api.skip, STUDY),
+        Operation("POST", "/api/note", api.note, STUDY),
+        Operation("POST", "/api/release", api.release, STUDY),
+        Operation("GET", "/api/status", api.status),
+        Operation("GET", "/api/estimate", api.estimate),
+        Operation("GET", "/api/events", api.events, gives=EVENTS),
+        Operation("GET", "/api/files", manage.list_files, managers=True),
+        Operation("GET", "/api/preview", manage.preview, managers=True),
+        Operation("POST", "/api/plan", manage.plan, managers=True),
+        Operation("POST", "/api/upload", manage.upload, status=201, managers=True, sends=BINARY),
+        Operation("POST", "/api/label-studio", hook.label_studio, STUDY, about=hook.BANNED),
+    )
+}
 
 
 def api_routes() -> list[Route]:
     """One route an address, so that a wrong method is told all the right ones."""
     by_path: dict[str, dict[str, Operation]] = {}
-    for one in OPERATIONS:
+    for one in OPERATIONS.values():
         by_path.setdefault(one.path, {})[one.method] = one
     return [
         Route(path, _endpoint(methods), methods=list(methods)) for path, methods in by_path.items()

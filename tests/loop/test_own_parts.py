@@ -1,0 +1,156 @@
+"""A part of one's own is one class and one entry of a table: it goes through everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import haystat as hs
+from haystat import cli, designs, files, measures
+from haystat.comparison.compare import compare
+from haystat.designs import Passive
+from haystat.measures import registry
+from haystat.report import collect, html_page, words
+from haystat.study import verify
+from haystat.study.answers import read_rows, take_rows
+from haystat.web import operations
+from haystat.web.models import Noted
+
+
+@dataclass(frozen=True)
+class Doubled(Passive):
+    """Passive sampling whose estimator is wrong in a way that can be seen."""
+
+    factor: float = 2.0
+    name = "doubled"
+
+    def estimate(self, pool, sample, measure, level, **options):
+        found = super().estimate(pool, sample, measure, level, **options)
+        return replace(found, values=self.factor * found.values, warnings=("twice as much",))
+
+
+@pytest.fixture
+def case():
+    rng = np.random.default_rng(3)
+    scores = rng.random(200)
+    return hs.Pool(scores, strata=4, seed=1), (rng.random(200) < scores).astype(int)
+
+
+def test_a_design_with_its_own_estimator(case, tmp_path, monkeypatch):
+    monkeypatch.setitem(designs.DESIGNS, "doubled", Doubled)
+    pool, label = case
+    ev = hs.Evaluation(pool, "prevalence", "doubled", random_state=1, factor=3.0)
+    plain = hs.Evaluation(pool, "prevalence", "passive", random_state=1)
+    path = tmp_path / "a.haystat"
+    study = hs.Study.create(path, pool, "prevalence", "doubled", random_state=1, factor=3.0)
+    with study:
+        for one in (ev, plain, study):
+            for _ in range(2):
+                one.tell({q: int(label[q.item]) for q in one.ask(20)})
+        expected = 3.0 * plain.estimate().value
+        assert ev.estimate().value == study.estimate().value == expected
+        report = collect(study)
+        assert report["estimate"]["components"][0]["value"] == expected
+        assert "twice as much" in html_page(report)
+    with hs.Study.open(path) as again:
+        assert str(again.design) == "doubled"
+        assert again.estimate().value == expected
+    verdict = verify(path)
+    assert verdict.ok
+    assert verdict.estimate.value == expected
+    ev.save(tmp_path / "log.jsonl")
+    assert hs.Evaluation.load(tmp_path / "log.jsonl", pool).estimate().value == expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorRate(measures.Accuracy):
+    """One minus accuracy."""
+
+    name = "error_rate"
+    components = ("error_rate",)
+    lower_is_better = True
+    meaning = "Of 100 items the system gets about {value} wrong."
+
+    def value(self, risk):
+        return 1 - super().value(risk)
+
+    def jacobian(self, risk):
+        return -super().jacobian(risk)
+
+
+@pytest.fixture
+def own_measure(monkeypatch):
+    table = {**registry.MEASURES, "error_rate": ErrorRate}
+    for module in (registry, measures, words):
+        monkeypatch.setattr(module, "MEASURES", table)
+    monkeypatch.setattr(measures, "ErrorRate", ErrorRate, raising=False)
+
+
+def test_a_measure(case, tmp_path, own_measure, capsys, monkeypatch):
+    pool, label = case
+    path = tmp_path / "a.haystat"
+    with hs.Study.create(path, pool, "error_rate", random_state=1) as study:
+        study.tell({q: int(label[q.item]) for q in study.ask(60)})
+        both = study.estimate(["error_rate", "accuracy"])
+        assert both.values[0] == pytest.approx(1 - both.values[1], abs=1e-12)
+        page = html_page(collect(study))
+    assert "gets about" in page
+    assert verify(path).ok
+    monkeypatch.setattr("sys.argv", ["haystat", "estimate", str(path), "--measure", "error_rate"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    assert "error_rate" in capsys.readouterr().out
+
+
+def test_which_way_is_better_is_told_by_the_measure(own_measure):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    good = np.where(rng.random(300) < 0.9, truth, 1 - truth)
+    bad = np.where(rng.random(300) < 0.6, truth, 1 - truth)
+    pool = hs.Pool({"good": good * 0.8 + 0.1, "bad": bad * 0.8 + 0.1}, threshold=0.5, strata=4)
+    ev = hs.Evaluation(pool, measures.Differences(ErrorRate), "passive", random_state=0)
+    ev.run(lambda items: truth[items].tolist(), 300, 100)
+    assert compare(ev, "error_rate").standings[0].system == "good"
+
+
+def test_a_format_of_tables(case, tmp_path, monkeypatch):
+    """Lines of item, blank, label."""
+
+    def read_blank(path, names, optional):
+        rows = [line.split(" ") for line in path.read_text().splitlines()]
+        columns = dict(zip(("item", "label"), np.array(rows).T, strict=True))
+        return {name: columns[name] for name in names}
+
+    monkeypatch.setitem(files.READERS, ".blank", read_blank)
+    pool, label = case
+    with hs.Study.create(tmp_path / "a.haystat", pool, random_state=1) as study:
+        asked = [q.item for q in study.ask(10)]
+        path = tmp_path / "answers.blank"
+        path.write_text("\n".join(f"{item} {label[item]}" for item in asked))
+        assert take_rows(study, read_rows(path)).labels == 10
+
+
+def test_a_route_of_the_page(case, tmp_path, monkeypatch):
+    from starlette.testclient import TestClient
+
+    from haystat.web.app import make_app
+    from haystat.web.openapi import document
+    from haystat.web.settings import Settings
+
+    async def hello(request, given: None) -> Noted:
+        """Say that all is well."""
+        return Noted()
+
+    own = operations.Operation("GET", "/api/hello", hello)
+    monkeypatch.setitem(operations.OPERATIONS, ("GET", "/api/hello"), own)
+    document.cache_clear()
+    path = tmp_path / "a.haystat"
+    hs.Study.create(path, case[0], random_state=1).close()
+    app = make_app(Settings(folder=tmp_path, main="a", main_path=path))
+    with TestClient(app, base_url="http://localhost") as client:
+        assert client.get("/api/hello").json() == {"noted": True}
+    assert "/api/hello" in document()["paths"]
+    document.cache_clear()
