@@ -42,7 +42,8 @@ def path(data, tmp_path_factory):
     scores, worse, labels = data
     path = tmp_path_factory.mktemp("gate") / "two.haystat"
     pool = hs.Pool({"new": scores, "old": worse}, threshold=0.0, strata=32)
-    with hs.Study.create(path, pool, hs.measures.ForSystems(hs.measures.F1()), random_state=1) as study:
+    measure = hs.measures.ForSystems(hs.measures.F1())
+    with hs.Study.create(path, pool, measure, random_state=1) as study:
         for _ in range(3):
             study.tell({q.item: int(labels[q.item]) for q in study.ask(100)})
     return path
