@@ -35,7 +35,7 @@ STOREYS = (
     ("planning", "comparison"),
     ("formats", "report"),
     ("experiments",),
-    ("cli", "web", "demo"),
+    ("cli", "web", "demo", "pytest_plugin"),
 )
 HEIGHT = {room: height for height, rooms in enumerate(STOREYS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")

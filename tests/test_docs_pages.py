@@ -18,6 +18,7 @@ PAGES = (
     "plan",
     "compare",
     "threshold",
+    "gate",
 )
 
 

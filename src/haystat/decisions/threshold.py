@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from haystat.arguments import brief
 from haystat.decisions.certify import (
     Need,
     best_cut,
@@ -131,8 +132,8 @@ def choose_threshold(
     """Certify one of the cuts of a pool; `estimate` is that of the evaluation, at this level."""
     level = checked_level(level)
     shares = {"precision": precision, "recall": recall, "false_positive_rate": false_positive_rate}
-    if f1 is not None and f1 != "best":
-        raise BadOption(f"f1 is {f1!r}; the only requirement of F1 is 'best'")
+    if f1 is not None and not (isinstance(f1, str) and f1 == "best"):
+        raise BadOption(f"f1 is {brief(f1)}; the only requirement of F1 is 'best'")
     if f1 is not None and any(value is not None for value in shares.values()):
         raise BadOption("a threshold has one requirement; give f1='best' alone")
     need = None if f1 is not None else checked_need(**shares)
