@@ -67,13 +67,13 @@ def _alone(
     level: float,
     options: dict[str, str],
 ) -> Estimate:
-    if ledger.settled(needed(ledger, measure)):
+    if ledger.settled(needed(pool, ledger, measure)):
         item, label = ledger.known()
         return census(measure, pool.outputs(item), label, level, size=pool.size)
     return ledger.design.estimate(pool, ledger, measure, level, **options)
 
 
-def needed(ledger: Ledger, measure: Measure) -> BoolArray:
+def needed(pool: View, ledger: Ledger, measure: Measure) -> BoolArray:
     """Cells and labels (K, C) whose items must all have their label before a measure is known.
 
     Those of which there is a loss; where the cells cannot tell, all that is in reach.
@@ -81,7 +81,7 @@ def needed(ledger: Ledger, measure: Measure) -> BoolArray:
     problem = ledger.problem
     if measure is problem.measure:
         return problem.losses.support
-    if same_facts(problem.measure, measure) and not problem.numeric:
+    if not (pool.foreign or problem.numeric) and same_facts(problem.measure, measure):
         return equal_losses(measure, problem.cells.example, problem.n_classes).support
     return ledger.design.covers(problem)
 

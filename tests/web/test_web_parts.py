@@ -33,7 +33,7 @@ def answered(study, n, labels=None):
 
 def test_where_many_hold_questions_a_stage_is_drawn_for_several(study):
     for k in range(40):
-        assert len(work.hand_out(study, 10, f"seat {k}")) == 10
+        assert len(work.hand_out(study, 10, "ann", f"seat {k}")) == 10
     assert len({question.item for question in study.pending}) == len(study.pending) >= 400
     n_stages = study.status().stages
     assert n_stages < 25
@@ -44,7 +44,7 @@ def test_where_many_hold_questions_a_stage_is_drawn_for_several(study):
 
 def test_who_labels_alone_gets_stages_of_what_was_asked_for(study):
     for stage in range(1, 4):
-        questions = work.hand_out(study, 10, "seat")
+        questions = work.hand_out(study, 10, "ann", "seat")
         assert study.status().stages == stage
         study.tell({question.item: 0 for question in questions}, "ann")
 

@@ -72,6 +72,7 @@ class EnginePool:
     """
 
     complete = False  # whether all items are at hand
+    foreign = False  # whether items were drawn by what other systems say about them
 
     def __init__(
         self,

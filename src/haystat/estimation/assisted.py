@@ -40,7 +40,7 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
         risks = pools.risks(measure, blocks, pool.outputs(item), rng)
     doubts = (*pools.doubts(), *waiting(sample))
     estimate = credible_estimate(measure, risks, level, len(item), doubts)
-    return replace(estimate, guarantee=guarantee_of(sample, measure))
+    return estimate if pool.foreign else replace(estimate, guarantee=guarantee_of(sample, measure))
 
 
 def draw_pools(sample: Sample) -> tuple[IntArray, Pools]:
@@ -82,7 +82,7 @@ def guarantee_of(sample: Sample, measure: Measure) -> Guarantee | None:
 def blocks_of(pool: View, problem: Problem, measure: Measure) -> Blocks:
     """The pool cut by the cells of the design and those of the measure."""
     cells = problem.cells
-    if measure is problem.measure or same_facts(problem.measure, measure):
+    if not pool.foreign and same_facts(problem.measure, measure):
         own = np.arange(len(cells))
         losses = problem.losses
         if measure is not problem.measure:

@@ -47,12 +47,22 @@ class SideBySide(Estimate):
         """Intervals that use no model and hold at every look, (m, 2)."""
         return self._of_parts(lambda part: part.guaranteed_intervals)
 
+    @cached_property
+    def draws(self) -> FloatArray:
+        """Draws of all components from a posterior, (S, m); none where some have no model."""
+        rows = max(len(part.sampled) for part in self.parts)
+        known = [
+            np.tile(part.values, (rows, 1)) if len(part.terms) == 0 else part.sampled
+            for part in self.parts
+        ]
+        same = all(len(part) == rows for part in known)
+        return np.concatenate(known, axis=1) if same else np.zeros((0, len(self.values)))
+
     def band(self, random_state: int = 0) -> FloatArray:
         """Band that holds all components at once with probability `level`, (m, 2)."""
-        draws = [part.sampled for part in self.parts]
-        if all(len(part) for part in draws):
-            ends = self.intervals, np.concatenate(draws, axis=1)
-            return credible_band(self.values, *ends, self.level, self._of_bounds())
+        if len(self.draws):
+            ends = self.values, self.intervals, self.draws
+            return credible_band(*ends, self.level, self._of_bounds())
         if self.n_draws < 2:
             return self.intervals
         multiplier = band_multiplier(self.terms, self.level, random_state)
@@ -75,11 +85,13 @@ def side_by_side(
     are not about the same draws.
     """
     warnings = tuple(dict.fromkeys(text for part in parts for text in part.warnings))
-    by_draw = [part.by_draw for part in parts]
-    if all(by_draw):
-        terms = np.concatenate([part.terms for part in parts], axis=1)
-    elif not any(by_draw):
-        terms = joint().terms
+    uncertain = [part.by_draw for part in parts if len(part.terms)]
+    if all(uncertain):
+        rows = max(len(part.terms) for part in parts)
+        terms = np.concatenate([_padded(part.terms, rows) for part in parts], axis=1)
+    elif not any(uncertain):
+        exact = [np.full(len(part.values), len(part.terms) == 0) for part in parts]
+        terms = np.where(np.concatenate(exact), 0.0, joint().terms)
     else:
         terms = block_diag(*(part.terms for part in parts))
         warnings = (
@@ -101,5 +113,10 @@ def side_by_side(
         if all("risk" in part.details for part in parts)
         else {},
         parts=tuple(replace(part) for part in parts),
-        by_draw=all(by_draw),
+        by_draw=all(uncertain),
     )
+
+
+def _padded(terms: FloatArray, rows: int) -> FloatArray:
+    """Terms of a part that is exact are none: it does not vary."""
+    return terms if len(terms) else np.zeros((rows, terms.shape[1]))

@@ -46,6 +46,8 @@ class CountedLabels:
 class CountedPool:
     """The items of a pool as numbers."""
 
+    complete = foreign = False  # as of a pool that is not at hand
+
     def __init__(self, pool: AnyPool, items: StandIn) -> None:
         self.size = pool.size
         self.fingerprint = pool.fingerprint

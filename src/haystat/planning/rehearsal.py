@@ -56,6 +56,8 @@ class Rehearsal:
 class StandIn:
     """Items that exist by number alone: those of a cell are numbered from its start on."""
 
+    complete = foreign = False  # as of a pool that is not at hand
+
     def __init__(self, problem: Problem) -> None:
         self.size = problem.size
         self._example = problem.cells.example

@@ -48,6 +48,10 @@ class View(Protocol):
     def complete(self) -> bool:
         """Whether all items are at hand."""
 
+    @property
+    def foreign(self) -> bool:
+        """Whether these are outputs of other systems than those that the items were drawn by."""
+
     def specimens(self, cells: Cells) -> Iterator[Outputs]:
         """The items that are at hand, some at a time: all in memory, else those kept of each cell.
 

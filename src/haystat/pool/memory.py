@@ -226,6 +226,7 @@ class Pool:
         return same_items(self, other)
 
     complete = True  # whether all items are at hand
+    foreign = False  # whether items were drawn by what other systems say about them
 
     def specimens(self, cells: Cells) -> Iterator[Outputs]:
         """The items that are at hand, some at a time: all of them."""

@@ -26,6 +26,7 @@ class SameItems:
     place: IntArray
 
     complete = True  # whether all items are at hand
+    foreign = True  # whether items were drawn by what other systems say about them
 
     @property
     def size(self) -> int:

@@ -179,6 +179,7 @@ class SketchPool:
         self._losses = unpack(parts["losses"]) if "losses" in parts else {}
 
     complete = False  # whether all items are at hand
+    foreign = False  # whether items were drawn by what other systems say about them
 
     def __len__(self) -> int:
         return self.size
