@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from haystat import designs, measures
 from haystat.annotators import checked_rules
 from haystat.arguments import checked_choice
+from haystat.decisions.doubts import PoolWarning
 from haystat.designs.base import Design
 from haystat.errors import LogError
 from haystat.journal import MemoryStore, now_utc
@@ -72,6 +74,8 @@ class Evaluation(Loop):
             return State(self.pool, self.measure, self.design, self.seed, oracle, rules)
 
         self._live = Live(self._store, new_state, now_utc)
+        for doubt in self.doubts:
+            warnings.warn(doubt, PoolWarning, stacklevel=2)
 
     def ask(self, n: int = 1) -> list[Query]:
         """Start a stage that needs n new answers, and return the questions.

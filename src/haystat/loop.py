@@ -9,6 +9,7 @@ import numpy as np
 
 from haystat.annotators import Agreement, agreement
 from haystat.arguments import brief, checked_integer, is_listed
+from haystat.decisions.doubts import pool_doubts
 from haystat.decisions.places import InUse, places_of, thresholds_in_use
 from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.base import Design
@@ -189,8 +190,16 @@ class Loop:
     @property
     def in_use(self) -> list[InUse]:
         """Where each system's score is cut, and how many items that predicts positive."""
+        if "in_use" in self.settings:  # a study knows it from its pool
+            return [InUse(**one) for one in self.settings["in_use"]]
         with self._live.reading() as state:
             return thresholds_in_use(state.pool, state.ledger.problem)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What looks wrong about the pool's predictions, with the remedy."""
+        with self._live.reading() as state:
+            return pool_doubts(state.pool, state.ledger.problem)
 
     def ask(self, n: int = 1) -> list[Any]:
         """Questions that need an answer."""

@@ -36,7 +36,8 @@ def risks_of(pool, ledger, measure=None, seed=0):
     state, problem = ledger.state, ledger.problem
     outputs, labels = labels_of(pool, ledger)
     pools = Pools.draw(state.view, state.modes, problem.cells.size, labels, rng)
-    return pools.risks(measure, blocks_of(pool, problem, measure), outputs, rng)
+    blocks = blocks_of(pool, problem, measure)
+    return pools.within(measure, blocks, outputs, rng).risks(measure)
 
 
 @pytest.mark.parametrize("n_left", [1, 3])

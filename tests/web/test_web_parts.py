@@ -38,7 +38,7 @@ def test_where_many_hold_questions_a_stage_is_drawn_for_several(study):
     n_stages = study.status().stages
     assert n_stages < 25
     study.release("seat 0")
-    assert len(work.hand_out(study, 10, "seat 41")) == 10
+    assert len(work.hand_out(study, 10, "ann", "seat 41")) == 10
     assert study.status().stages == n_stages
 
 

@@ -12,6 +12,7 @@ from haystat.estimation.posterior import Labels, Pools
 from haystat.estimation.result import Estimate
 from haystat.estimation.sample import Sample, stage_rng
 from haystat.estimation.weighted import unanswered, waiting, weighted
+from haystat.estimation.worth import variance_in_pools
 from haystat.measures.base import Measure
 from haystat.measures.outputs import IntArray
 from haystat.pool.base import View
@@ -37,10 +38,14 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
         item, pools = sample.once("posterior", lambda: draw_pools(sample))
         blocks = blocks_of(pool, sample.problem, measure)
         rng = stage_rng(sample.seed, POSTERIOR + 1)
-        risks = pools.risks(measure, blocks, pool.outputs(item), rng)
+        inside = pools.within(measure, blocks, pool.outputs(item), rng)
+        risks = inside.risks(measure)
     doubts = (*pools.doubts(), *waiting(sample))
     estimate = credible_estimate(measure, risks, level, len(item), doubts)
-    return estimate if pool.foreign else replace(estimate, guarantee=guarantee_of(sample, measure))
+    variance = variance_in_pools(inside, measure, estimate.details["risk"])
+    details = {**estimate.details, "item_variance": variance, "size": sample.problem.size}
+    guarantee = None if pool.foreign else guarantee_of(sample, measure)
+    return replace(estimate, guarantee=guarantee, details=details)
 
 
 def draw_pools(sample: Sample) -> tuple[IntArray, Pools]:

@@ -71,23 +71,20 @@ class Pools:
         ]
         return cls(view, labels, left, events, classes)
 
-    def risks(
+    def within(
         self, measure: Measure, blocks: Blocks, outputs: Outputs, rng: np.random.Generator
-    ) -> FloatArray:
-        """The measure's risk in each, (S, d); outputs are what systems say about labelled items."""
+    ) -> PoolsInBlocks:
+        """The same by block; outputs are what systems say about the labelled items."""
         label, cell, code = self.labels.label, self.labels.cell, measure.signature(outputs)
-        total = float(len(label) + self.left.sum())
         # The same sums however a pool numbers its items.
         order = np.lexsort((label, cell) if code is None else (code, label, cell))
-        label, cell, outputs = label[order], cell[order], outputs.take(order)
-        known = measure.risk(outputs, label, np.full(len(label), 1 / total))
+        block, outputs = cell[order], outputs.take(order)
         left, events = self.left.astype(np.float64), self.events
         if len(blocks.cell) > len(left):
-            block = blocks.of_items(cell, np.asarray(measure.signature(outputs)))
+            block = blocks.of_items(block, np.asarray(measure.signature(outputs)))
             unknown = blocks.size - np.bincount(block, minlength=len(blocks.cell))
             left, events = split_by_block(unknown, blocks.cell, self.left, self.events, rng)
-        lost = _missing(self.view, blocks, left, events, self.classes)
-        return np.asarray(known + lost / total)
+        return PoolsInBlocks(self, blocks, left, events, block, label[order], outputs)
 
     def doubts(self) -> list[str]:
         """What the interval takes from the prior rather than from labels, in words."""
@@ -113,6 +110,30 @@ class Pools:
             f"as low as {lowest:.2g}. Label more (haystat plan says how many), or add a second "
             "score."
         ]
+
+
+@dataclass(frozen=True)
+class PoolsInBlocks:
+    """Draws of the pool by the blocks of a measure: left (B,) and events (S, B) as in Pools.
+
+    block, label and outputs (n,) are those of the labelled items.
+    """
+
+    pools: Pools
+    blocks: Blocks
+    left: FloatArray
+    events: IntArray
+    block: IntArray
+    label: IntArray
+    outputs: Outputs
+
+    def risks(self, measure: Measure) -> FloatArray:
+        """The measure's risk in each draw, (S, d)."""
+        total = float(len(self.label) + self.pools.left.sum())
+        known = measure.risk(self.outputs, self.label, np.full(len(self.label), 1 / total))
+        pools = self.pools
+        lost = _missing(pools.view, self.blocks, self.left, self.events, pools.classes)
+        return np.asarray(known + lost / total)
 
 
 def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> IntArray:

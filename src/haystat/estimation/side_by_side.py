@@ -42,6 +42,11 @@ class SideBySide(Estimate):
         """Intervals that hold at all times at once, however often one looks, (m, 2)."""
         return self._of_parts(lambda part: part.anytime_intervals)
 
+    @property
+    def worth(self) -> FloatArray:
+        """Labels drawn at random that would make intervals as narrow, (m,); NaN if unknown."""
+        return np.concatenate([part.at(self.level).worth for part in self.parts])
+
     @cached_property
     def guaranteed_intervals(self) -> FloatArray:
         """Intervals that use no model and hold at every look, (m, 2)."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +20,8 @@ from haystat.arguments import (
     checked_text,
     is_listed,
 )
+from haystat.decisions.doubts import PoolWarning, pool_doubts
+from haystat.decisions.places import thresholds_in_use
 from haystat.designs.base import Design
 from haystat.disk import readable, writable
 from haystat.errors import BadOption, StudyError
@@ -138,9 +142,12 @@ class Study(Loop):
         seed = seed_from(random_state)
         whole = whole.ordered(seed)
         problem = pose(whole, bound, oracle)
+        for doubt in pool_doubts(whole, problem):
+            warnings.warn(doubt, PoolWarning, stacklevel=2)
         share = first_shares(problem, chosen, seed)
         settings = encode_settings(measure, chosen, oracle, seed, rules)
         settings |= circumstances(whole, source)
+        settings["in_use"] = [asdict(one) for one in thresholds_in_use(whole, problem)]
         with writable(path), Store.create(path) as connection:
             digest = write_sketch(connection, whole, problem, share, candidates, records)
             settings["sketch"] = digest
