@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import haystat as hs
 from haystat.engines import quantiles
 from haystat.errors import BadOption, PoolError
 from haystat.measures import F1, ForSystems, Recall, Within
+from haystat.measures.facts import ScoreBin
 
 SIZE = 6000
 
@@ -232,3 +237,35 @@ def test_curves_need_scores(path):
     pool = hs.open_pool(path, id="id", prediction="prediction")
     with pytest.raises(BadOption, match="scores"):
         hs.Evaluation(pool, "pr_curve")
+
+
+def test_two_curves_whose_tags_collide_keep_their_items(tmp_path):
+    """Items are numbered by a tag of the thresholds, of which there are only 255."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(400)
+    path = tmp_path / "pool.parquet"
+    parquet.write_table(pa.table({"id": np.arange(400), "score": scores}), path)
+    pool = hs.open_pool(path, id="id", score="score", strata=4, seed=1, candidates=8)
+    first, second = _colliding()
+
+    def ids(thresholds):
+        cells = pool.cells(hs.measures.PRCurve(thresholds=thresholds).bind(pool.schema))
+        order = pool.candidates(cells)
+        return [pool.id_of(order.take(cell, 0)) for cell in range(len(cells))]
+
+    before = ids(first)
+    assert ids(second) != before
+    assert ids(first) == before
+
+
+def _colliding():
+    """Two lists of thresholds whose facts have the same tag."""
+    seen = {}
+    for k in range(1, 1000):
+        thresholds = [k / 1000]
+        bins = (ScoreBin(0, tuple(thresholds)),)
+        tag = zlib.crc32(repr(bins).encode()) % 255
+        if tag in seen:
+            return seen[tag], thresholds
+        seen[tag] = thresholds
+    raise AssertionError("no two are alike")

@@ -65,6 +65,9 @@ class Settings:
         return tree_from_parents(np.array(self.parents, dtype=np.int64), n_strata)
 
 
+MOST_TAGS = 255  # sets of thresholds besides none, which are part of an item's number
+
+
 class EnginePool:
     """Items in files or a database, seen through a sketch. Made by hs.open_pool.
 
@@ -92,6 +95,7 @@ class EnginePool:
         self.lookup = lookup
         self._all: dict[Bins, Held] = {}
         self._by_tag: dict[int, Held] = {}
+        self._numbers_of: dict[int, tuple[int, dict[Any, int]]] = {}
         first = sketch or self._sketched(layout)
         self._all[()] = self._held((), layout, first)
         self.size = int(first.atoms.size.sum())
@@ -330,7 +334,11 @@ class EnginePool:
             return self._fetched(layout, known, limit, n_wanted, self.settings.seed)
 
         # The tag must be the same in every process, so that a saved log can be folded again.
-        tag = 0 if not bins else zlib.crc32(repr(bins).encode()) % 255 + 1
+        tag = 0 if not bins else zlib.crc32(repr(bins).encode()) % MOST_TAGS + 1
+        while bins and tag in self._by_tag:  # two curves may have one number by chance
+            tag = tag % MOST_TAGS + 1
+            if len(self._by_tag) > MOST_TAGS:
+                raise BadOption(f"a pool serves {MOST_TAGS} sets of thresholds; open it again")
         held = Held(layout, sketch, tag, fetch, self.has_more)
         self._by_tag[tag] = held
         return held
@@ -341,12 +349,12 @@ class EnginePool:
     def _numbers(self, held: Held) -> dict[Any, int]:
         """The numbers of all candidates by id."""
         items = held.sketch.items
-        known: tuple[int, dict[Any, int]] = held.__dict__.get("numbers", (-1, {}))
+        known = self._numbers_of.get(held.tag, (-1, {}))
         if known[0] != len(items):
             rank = np.arange(len(items)) - held.sketch.start()[items.atom]
             index = held.index(items.atom.astype(np.int64), rank)
             known = len(items), dict(zip(items.id.tolist(), index.tolist(), strict=True))
-            held.__dict__["numbers"] = known
+            self._numbers_of[held.tag] = known
         return known[1]
 
     def _source(self, what: str) -> Source:

@@ -103,13 +103,6 @@ class AnyPool(View, Protocol):
         """The user's id of the item at a position."""
 
 
-class NamedPool(AnyPool, Protocol):
-    """A pool that can be asked for an item by the user's id."""
-
-    def index_of(self, item: Any) -> int:
-        """Position of the item with this id."""
-
-
 P = TypeVar("P", bound=AnyPool)
 
 
