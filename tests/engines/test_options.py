@@ -261,8 +261,9 @@ def test_two_curves_whose_tags_collide_keep_their_items(tmp_path):
 def _colliding():
     """Two lists of thresholds whose facts have the same tag."""
     seen = {}
-    for k in range(1, 1000):
-        thresholds = [k / 1000]
+    rng = np.random.default_rng(1)
+    for _ in range(1000):
+        thresholds = np.sort(rng.random(3)).tolist()
         bins = (ScoreBin(0, tuple(thresholds)),)
         tag = zlib.crc32(repr(bins).encode()) % 255
         if tag in seen:

@@ -16,6 +16,7 @@ from haystat.estimation.diagnostics import weight_summary
 from haystat.estimation.result import Estimate, checked_level
 from haystat.report.confusion import ConfusionMatrix
 from haystat.report.curve import pr_curve
+from haystat.report.cuts import cuts_of
 from haystat.study.answers import draw_totals
 from haystat.study.leases import StudyState
 from haystat.study.study import Study
@@ -46,6 +47,8 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
             "also": _also(state, estimate, level),
             "convergence": convergence(study, level),
             "curves": [pr_curve(state, system, level) for system in systems],
+            "cuts": [cuts_of(state, system, level) for system in systems],
+            "in_use": [asdict(one) for one in study.in_use],
             "regions": _regions(state, level),
             "confusion": [_confusion(state, system, level) for system in systems],
             "mistakes": _mistakes(study, state, examples),
