@@ -82,7 +82,7 @@ def test_draws_follow_the_weight(money):
     for measure in (Weighted(F1(), "amount"), F1()):
         evaluation = hs.Evaluation(pool, measure, random_state=0)
         evaluation.run(lambda items: labels[items], budget=300)
-        mean.append(np.log(amount[list(evaluation._ledger.label_of)]).mean())
+        mean.append(np.log(amount[list(evaluation.state.ledger.label_of)]).mean())
     assert mean[0] > mean[1] + 0.5
 
 

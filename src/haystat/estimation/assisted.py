@@ -67,7 +67,7 @@ def _model_tells(sample: Sample, measure: Measure) -> bool:
     say how the label goes with the loss; such a one is estimated from weighted labels.
     """
     known = measure is sample.problem.measure and measure.facts() is not None
-    return known or measure.signature(sample.problem.cells.example) is not None
+    return known or measure.grouping(sample.problem.cells.example) is not None
 
 
 def guarantee_of(sample: Sample, measure: Measure) -> Guarantee | None:
@@ -87,11 +87,12 @@ def guarantee_of(sample: Sample, measure: Measure) -> Guarantee | None:
 def blocks_of(pool: View, problem: Problem, measure: Measure) -> Blocks:
     """The pool cut by the cells of the design and those of the measure."""
     cells = problem.cells
-    if not pool.foreign and same_facts(problem.measure, measure):
-        own = np.arange(len(cells))
-        losses = problem.losses
-        if measure is not problem.measure:
-            losses = equal_losses(measure, cells.example, problem.n_classes)
+    own = np.arange(len(cells))
+    if not pool.foreign and measure == problem.measure:
+        return Blocks(own, np.zeros_like(own), cells.size, problem.losses)
+    uniform = measure.signature(cells.example) is not None
+    if not pool.foreign and uniform and same_facts(problem.measure, measure):
+        losses = equal_losses(measure, cells.example, problem.n_classes)
         return Blocks(own, np.zeros_like(own), cells.size, losses)
     found: Blocks = pool.blocks(problem, measure)
     return found

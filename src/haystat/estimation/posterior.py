@@ -75,13 +75,13 @@ class Pools:
         self, measure: Measure, blocks: Blocks, outputs: Outputs, rng: np.random.Generator
     ) -> PoolsInBlocks:
         """The same by block; outputs are what systems say about the labelled items."""
-        label, cell, code = self.labels.label, self.labels.cell, measure.signature(outputs)
+        label, cell, code = self.labels.label, self.labels.cell, measure.grouping(outputs)
         # The same sums however a pool numbers its items.
         order = np.lexsort((label, cell) if code is None else (code, label, cell))
         block, outputs = cell[order], outputs.take(order)
         left, events = self.left.astype(np.float64), self.events
         if len(blocks.cell) > len(left):
-            block = blocks.of_items(block, np.asarray(measure.signature(outputs)))
+            block = blocks.of_items(block, np.asarray(measure.grouping(outputs)))
             unknown = blocks.size - np.bincount(block, minlength=len(blocks.cell))
             left, events = split_by_block(unknown, blocks.cell, self.left, self.events, rng)
         return PoolsInBlocks(self, blocks, left, events, block, label[order], outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,8 +12,11 @@ from scipy.linalg import block_diag
 from haystat.estimation.credible import credible_band
 from haystat.estimation.intervals import band_multiplier
 from haystat.estimation.result import Estimate
+from haystat.estimation.tails import Tails
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray
+
+SUMS = ("square", "cube", "possible")
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,20 @@ def side_by_side(
         {"risk": np.concatenate([part.details["risk"] for part in parts])}
         if all("risk" in part.details for part in parts)
         else {},
-        parts=tuple(replace(part) for part in parts),
+        parts=tuple(parts),
+        tails=_joined([part.tails for part in parts]),
         by_draw=all(uncertain),
     )
+
+
+def _joined(tails: Sequence[Tails | None]) -> Tails | None:
+    """What carries the error of all components, if it is known of each."""
+    known = [part for part in tails if part is not None]
+    if len(known) < len(tails):
+        return None
+    sums = {n: np.concatenate([getattr(part, n) for part in known], axis=1) for n in SUMS}
+    bounds = np.concatenate([part.bounds for part in known])
+    return Tails(**sums, bounds=bounds, ratio=np.concatenate([part.ratio for part in known]))
 
 
 def _padded(terms: FloatArray, rows: int) -> FloatArray:

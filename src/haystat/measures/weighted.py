@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class WeightBin:
 
     column: str
     size: int = 64
+    of_score: ClassVar[bool] = False
 
     def codes(self, outputs: Outputs) -> IntArray:
         """Code of each item, (n,); 0 for items that do not count."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.base import View
 from haystat.pool.cells import Cells
-from haystat.pool.losses import CellLosses, equal_losses
+from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Blocks:
 
 
 def cut(view: View, cells: Cells, measure: Measure, n_classes: int) -> Blocks:
-    """Blocks of items that are all at hand; the measure has a signature."""
+    """Blocks of items that are all at hand; the measure groups them."""
     found: list[tuple[IntArray, ...]] = []
     for outputs in view.specimens(cells):
-        code = np.asarray(measure.signature(outputs))
+        code = np.asarray(measure.grouping(outputs))
         pair = np.stack([cells.of_item[outputs.index].astype(np.int64), code])
         kind, first, size = np.unique(pair, axis=1, return_index=True, return_counts=True)
         found.append((*kind, size, outputs.index[first]))
@@ -49,16 +49,34 @@ def cut(view: View, cells: Cells, measure: Measure, n_classes: int) -> Blocks:
         np.stack([cell, code]), axis=1, return_index=True, return_inverse=True
     )
     total = np.bincount(block.ravel(), size).astype(np.int64)
-    return blocks_like(kind[0], kind[1], total, view.outputs(example[first]), measure, n_classes)
+    like = view.outputs(example[first])
+    found_blocks = blocks_like(kind[0], kind[1], total, like, measure, n_classes)
+    if measure.signature(like) is not None:
+        return found_blocks
+    return replace(found_blocks, losses=_mean_losses(view, cells, measure, n_classes, found_blocks))
+
+
+def _mean_losses(
+    view: View, cells: Cells, measure: Measure, n_classes: int, blocks: Blocks
+) -> MeanLosses:
+    """Mean losses of blocks whose items differ in their loss; nobody asks for their spread."""
+    mean = np.zeros((len(blocks.size), n_classes, measure.n_risk))
+    for outputs in view.specimens(cells):
+        cell = cells.of_item[outputs.index].astype(np.int64)
+        block = blocks.of_items(cell, np.asarray(measure.grouping(outputs)))
+        for label in range(n_classes):
+            loss = measure.loss(outputs, np.full(len(outputs), label))
+            np.add.at(mean[:, label], block, loss)
+    return MeanLosses(measure, mean / blocks.size[:, None, None], np.zeros((0, 0, 0, 0)))
 
 
 def refined(finer: Cells, cells: Cells, known: Measure, measure: Measure, n_classes: int) -> Blocks:
     """Blocks from cells that know what both the design's measure and another one see of an item."""
-    both = np.stack([finer.stratum, np.asarray(known.signature(finer.example))])
-    coarse = np.stack([cells.stratum, np.asarray(known.signature(cells.example))])
+    both = np.stack([finer.stratum, np.asarray(known.grouping(finer.example))])
+    coarse = np.stack([cells.stratum, np.asarray(known.grouping(cells.example))])
     place = {pair: row for row, pair in enumerate(zip(*coarse.tolist(), strict=True))}
     cell = np.array([place[pair] for pair in zip(*both.tolist(), strict=True)], dtype=np.int64)
-    code = np.asarray(measure.signature(finer.example))
+    code = np.asarray(measure.grouping(finer.example))
     order = np.lexsort((code, cell))
     example = finer.example.take(order)
     return blocks_like(cell[order], code[order], finer.size[order], example, measure, n_classes)
