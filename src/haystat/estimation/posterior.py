@@ -16,7 +16,7 @@ from haystat.designs.labels import LabelView
 from haystat.estimation.blocks import Blocks
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
-from haystat.response.posterior import draw_shares
+from haystat.response.posterior import THOROUGH, draw_shares
 
 RARE = 0.05  # share below which events are rare
 MUCH_LOWER = 0.8  # of the likely recall, below which it takes a warning
@@ -39,7 +39,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Pools:
-    """Draws of the whole pool: of left (B,) unlabelled items, events (S, B) are events."""
+    """Draws of the whole pool: of left (B,) unlabelled items, events (S, R) are events."""
 
     view: LabelView
     blocks: Blocks
@@ -57,9 +57,11 @@ class Pools:
         rng: np.random.Generator,
     ) -> Pools:
         """Draws from the posterior given the labels; the fit begins at start (G, p)."""
-        share = posterior_shares(view, start, labels.counts, rng)[:, blocks.cell]
+        share = posterior_shares(view, start, labels.counts, rng)
         left = unlabelled(blocks, labels)
-        return cls(view, blocks, labels, left, draw_events(left, share, rng))
+        region = view.regions.of_cell[blocks.cell]
+        in_region = np.bincount(region, weights=left, minlength=share.shape[1]).astype(np.int64)
+        return cls(view, blocks, labels, left, draw_events(in_region, share, rng))
 
     def risks(self, measure: Measure, rng: np.random.Generator) -> FloatArray:
         """The measure's risk in each, (S, d)."""
@@ -67,7 +69,13 @@ class Pools:
         total = float(len(label) + self.left.sum())
         known = measure.risk(self.labels.outputs, label, np.full(len(label), 1 / total))
         others = self.view.classes_of_events(self.labels.counts)
-        lost = _missing(self.view, self.blocks, self.left, self.events, others, rng)
+        region = self.view.regions.of_cell[self.blocks.cell]
+        block, events = placed(self.events, self.left, region, self.blocks.mean_loss, rng)
+        cell = self.blocks.cell[block]
+        quiet = self.blocks.mean_loss[np.arange(len(region)), self.view.reference[self.blocks.cell]]
+        lost = self.left @ quiet + _gained(
+            events, self.blocks.mean_loss[block], self.view, cell, others, rng
+        )
         return np.asarray(known + lost / total)
 
     def doubts(self) -> list[str]:
@@ -76,8 +84,8 @@ class Pools:
         if not model.curve.high.any():
             return []
         low = model.curve.low
-        hidden = self.events[:, low[self.blocks.cell]].sum(axis=1)
-        hidden = hidden + self.labels.counts[low, 1:].sum()
+        hidden = self.events[:, low].sum(axis=1)
+        hidden = hidden + self.labels.counts[low[self.view.regions.of_cell], 1:].sum()
         positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
         lowest, middle = np.quantile(1 - hidden / np.maximum(positives, 1), [0.025, 0.5])
         if lowest > MUCH_LOWER * middle:
@@ -97,7 +105,7 @@ class Pools:
 
 
 def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> IntArray:
-    """How many of left (B,) unlabelled items are events, (S, B): binomial.
+    """How many of left (R,) unlabelled items are events, (S, R): binomial.
 
     Where they are rare, Poisson counts are as good and drawn in a third of the time.
     """
@@ -111,11 +119,35 @@ def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> 
 def posterior_shares(
     view: LabelView, start: FloatArray, counts: IntArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Draws of the share of events among the unlabelled items of each cell, (S, K)."""
+    """Draws of the share of events among the unlabelled items of each region, (S, R)."""
     n, events = view.events(counts)
-    model = view.model
-    mixture = model.fitted(n, events, start, np.array(model.settings.bend_sds))
-    return draw_shares(model, mixture, n, events, rng)
+    mixture = view.model.fitted(n, events, start, THOROUGH)
+    return draw_shares(view.model, mixture, n, events, rng)
+
+
+def placed(
+    events: IntArray, left: IntArray, region: IntArray, loss: FloatArray, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Blocks (P,) with the events (S, P) in each; a region of one loss needs one block only.
+
+    Of the items of a region any may be the events: blocks get theirs without replacement.
+    """
+    first = np.full(events.shape[1], -1)
+    first[region[::-1]] = np.arange(len(region))[::-1]
+    other = np.any(loss != loss[first[region]], axis=(1, 2))
+    uneven = np.bincount(region, weights=other, minlength=events.shape[1]) > 0
+    even = np.flatnonzero(~uneven & (first >= 0))
+    blocks, parts = [first[even]], [events[:, even]]
+    for number in np.flatnonzero(uneven):
+        rest, todo = events[:, number], np.flatnonzero(region == number)
+        below = np.cumsum(left[todo][::-1])[::-1] - left[todo]
+        part = np.empty((len(events), len(todo)), dtype=events.dtype)
+        for k, block in enumerate(todo):
+            part[:, k] = rng.hypergeometric(left[block], below[k], rest)
+            rest = rest - part[:, k]
+        blocks.append(todo)
+        parts.append(part)
+    return np.concatenate(blocks), np.hstack(parts)
 
 
 def unlabelled(blocks: Blocks, labels: Labels) -> IntArray:
@@ -135,29 +167,25 @@ def unlabelled(blocks: Blocks, labels: Labels) -> IntArray:
     return np.asarray(np.rint(left * part[blocks.cell]), dtype=np.int64)
 
 
-def _missing(
-    view: LabelView,
-    blocks: Blocks,
-    left: IntArray,
+def _gained(
     events: IntArray,
+    loss: FloatArray,
+    view: LabelView,
+    cell: IntArray,
     others: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Summed losses of the unlabelled items if events (S, B) of them are events, (S, d)."""
-    loss = blocks.mean_loss
-    block = np.arange(len(blocks.cell))
-    reference, group = view.reference[blocks.cell], view.group[blocks.cell]
-    quiet = loss[block, reference]
-    total = left @ quiet + np.zeros((len(events), 1))
+    """What events (S, P) add to the summed losses, (S, d); loss (P, C, d), cell (P,) of each."""
+    quiet = loss[np.arange(len(cell)), view.reference[cell]]
+    total = np.zeros((len(events), loss.shape[2]))
     for code in range(len(others)):
-        members = np.flatnonzero(group == code)
+        members = np.flatnonzero(view.group[cell] == code)
         found = events[:, members].astype(np.float64)
-        n_found = found.sum(axis=1)
-        split = _split(n_found, others[code], rng)
+        split = _split(found.sum(axis=1), others[code], rng)
         for label in np.flatnonzero(others[code] > 0):
             gain = loss[members, label] - quiet[members]
             total += (found * split[:, label, None]) @ gain
-    return np.asarray(total)
+    return total
 
 
 def _split(n_found: FloatArray, pseudo_counts: FloatArray, rng: np.random.Generator) -> FloatArray:
