@@ -26,6 +26,8 @@ STOREYS = (
     ("response",),
     ("designs",),
     ("estimation",),
+    ("between_cells",),
+    ("decisions",),
     ("stopping",),
     ("log", "ledger", "reuse", "assistance", "tail", "questions", "annotators"),
     ("evaluation",),
@@ -33,7 +35,7 @@ STOREYS = (
     ("planning", "comparison"),
     ("formats", "report"),
     ("experiments",),
-    ("cli", "web", "demo"),
+    ("cli", "web", "demo", "pytest_plugin"),
 )
 HEIGHT = {room: height for height, rooms in enumerate(STOREYS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")

@@ -17,6 +17,8 @@ PAGES = (
     "intervals",
     "plan",
     "compare",
+    "threshold",
+    "gate",
 )
 
 

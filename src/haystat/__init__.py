@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from haystat import designs, errors, measures
     from haystat.comparison.compare import Comparison, compare
     from haystat.comparison.duels import Decided
+    from haystat.decisions.gate import Verdict, gate
+    from haystat.decisions.threshold import ThresholdChoice
     from haystat.engines.open import cross_pool, open_pool
     from haystat.errors import HaystatError
     from haystat.estimation.result import Estimate
@@ -32,12 +34,15 @@ __all__ = [
     "Pool",
     "Query",
     "Study",
+    "ThresholdChoice",
+    "Verdict",
     "Width",
     "compare",
     "cross_pool",
     "designs",
     "errors",
     "from_estimator",
+    "gate",
     "measures",
     "open_pool",
     "plan",
@@ -56,10 +61,13 @@ _MODULE_OF = {
     "Pool": "pool.memory",
     "Query": "questions",
     "Study": "study.study",
+    "ThresholdChoice": "decisions.threshold",
+    "Verdict": "decisions.gate",
     "Width": "stopping",
     "compare": "comparison.compare",
     "cross_pool": "engines.open",
     "from_estimator": "estimators",
+    "gate": "decisions.gate",
     "open_pool": "engines.open",
     "plan": "planning.plan",
     "simulate": "experiments.simulate",

@@ -29,6 +29,11 @@ def brief(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: half - 1]}…{text[1 - half :]}"
 
 
+def is_listed(value: Any) -> bool:
+    """Whether there is something to go through: an array without a dimension has no parts."""
+    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
 def checked_integer(
     what: str, value: Any, smallest: int | None = None, largest: int | None = None
 ) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from haystat.between_cells import blocks_between
 from haystat.estimation.blocks import Blocks
 from haystat.estimation.credible import credible_estimate
 from haystat.estimation.guarantee import Guarantee, draws_of
@@ -13,6 +14,7 @@ from haystat.estimation.importance import estimate_importance
 from haystat.estimation.posterior import Labels, Pools
 from haystat.estimation.result import Estimate
 from haystat.ledger import Ledger, stage_rng
+from haystat.ledger_stochastic import StochasticLedger
 from haystat.measures.base import Measure
 from haystat.measures.outputs import IntArray
 from haystat.pool.base import AnyPool
@@ -22,6 +24,7 @@ from haystat.response.threads import one_thread
 from haystat.reuse import SameItems
 
 MANY_OPEN = 0.1  # of the questions without an answer, from which an estimate says so
+MOST_NAMED = 6  # stages, in a warning
 POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
 
 
@@ -58,14 +61,24 @@ def assisted_from(
     return replace(estimate, guarantee=guarantee_of(ledger, measure))
 
 
-def waiting(ledger: Ledger) -> list[str]:
-    """What to know about questions that were asked and not answered, if they are many."""
-    n_open, n_asked = len(ledger.pending), ledger.n_asked
+def waiting(ledger: Ledger | StochasticLedger, n_alone: int = 0) -> list[str]:
+    """What to know about questions that were asked and not answered, if they are many.
+
+    Stages after the last one with an answer have only begun. n_alone: open draws for which other
+    stages or cells stand in.
+    """
+    n_stages = max(ledger.counted, default=-1) + 1
+    unanswered = ledger.unanswered[:n_stages]
+    n_open, n_asked = sum(unanswered), sum(stage.n_new for stage in ledger.stages[:n_stages])
     if n_open <= MANY_OPEN * n_asked:
         return []
+    stages = [str(number) for number, n in enumerate(unanswered) if n]
+    named = ", ".join(stages[:MOST_NAMED]) + (", …" if len(stages) > MOST_NAMED else "")
+    beside = "; where a stage has no answer alike, other stages or the nearest stratum stand in"
     return [
         f"{n_open} of {n_asked} questions are not answered yet and are taken as missing at random "
-        "among items alike. Answer them, or skip those that nobody can answer."
+        f"among items alike{beside if n_alone else ''}. Answer them (they are of stage {named}), "
+        "or skip those that nobody can answer."
     ]
 
 
@@ -99,7 +112,8 @@ def blocks_of(
     if isinstance(pool, Pool):
         return _cut(pool, np.arange(pool.size), ledger, measure)
     if not _same_facts(problem.measure, measure):
-        return None
+        between = blocks_between(pool, problem, measure)
+        return None if between is None else (between, None)
     losses = pool.losses(measure, problem.cells)
     return Blocks(own, own, problem.cells.size, losses), None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from haystat import designs, measures
 from haystat.annotators import Agreement, Panel, Rules, agreement
-from haystat.arguments import brief, checked_choice, checked_integer, several_names
-from haystat.assistance import assisted_from
+from haystat.arguments import brief, checked_choice, checked_integer, is_listed, several_names
+from haystat.assistance import assisted_from, waiting
+from haystat.decisions.places import InUse, places_of, thresholds_in_use
+from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, LogError
@@ -149,7 +151,7 @@ class Evaluation:
         covariance: str = "sample",
         stage_weights: str = "draws",
     ) -> Estimate:
-        """The measure from all finished stages; another measure reuses the same labels.
+        """The measure from all answers; another measure reuses the same labels.
 
         pool: the same items (ids in any order) as other systems see them, also such that did not
         exist when the labels were taken. Raises NoSupport where the draws could not reach what
@@ -206,6 +208,26 @@ class Evaluation:
                 if until is not None and until(self.estimate()):
                     break
         return self.estimate()
+
+    def threshold(
+        self, *, system: str | None = None, level: float = 0.95, **requirement: Any
+    ) -> ThresholdChoice:
+        """The cut of a system's score that meets a requirement, for certain, and what it costs.
+
+        One of precision=0.95, recall=0.9, f1="best", false_positive_rate=0.01. See
+        haystat.decisions.threshold.
+        """
+        places = places_of(self.pool, self._problem, system)
+
+        def estimate(measure: Measure) -> Estimate:
+            return self.estimate(measure, level)
+
+        return choose_threshold(estimate, places, system, level=level, **requirement)
+
+    @property
+    def in_use(self) -> list[InUse]:
+        """Where each system's score is cut, and how many items that predicts positive."""
+        return thresholds_in_use(self.pool, self._problem)
 
     @property
     def n_labels(self) -> int:
@@ -311,7 +333,7 @@ class Evaluation:
     def _answer(self, oracle: Oracle, queries: list[Query]) -> None:
         items = [query.item for query in queries]
         given = oracle(items)
-        if not isinstance(given, Iterable):
+        if not is_listed(given):
             raise AnswerError(f"the oracle gave {brief(given)}; give a label for each item")
         labels = list(given)
         if len(labels) != len(items):
@@ -342,7 +364,7 @@ def estimate_from(
     covariance: str = "sample",
     stage_weights: str = "draws",
 ) -> Estimate:
-    """`measure` from the finished stages of a ledger; it is known once the `needed` labels are in.
+    """`measure` from the answers of a ledger; it is known once the `needed` labels are in.
 
     needed (K, C): cells whose items must have their label under a label of which there is a loss.
     """
@@ -352,18 +374,21 @@ def estimate_from(
         return census(measure, pool.outputs(item), label, level, size=pool.size)
     if isinstance(ledger.design, Assisted) and isinstance(ledger, Ledger) and ledger.any_label:
         return assisted_from(pool, ledger, measure, level)
-    if ledger.n_finished == 0:
-        why = "no stage is finished: ask for labels and tell all of them"
-        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
     rows = ledger.rows()
+    if len(rows.item) == 0:
+        why = "no question is answered yet: ask for labels and tell them"
+        return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
     if isinstance(ledger, StochasticLedger):
         measure = ledger.measure_of(measure)
     outputs = pool.outputs(rows.item)
     if ledger.design.estimator == "stratified":
         size = ledger.problem.stratum_size
-        return estimate_stratified(rows, measure, outputs, level, stratum_size=size)
-    options = {"covariance": covariance, "stage_weights": stage_weights}
-    return estimate_importance(rows, measure, outputs, level, **options)
+        estimate = estimate_stratified(rows, measure, outputs, level, stratum_size=size)
+    else:
+        options = {"covariance": covariance, "stage_weights": stage_weights}
+        estimate = estimate_importance(rows, measure, outputs, level, **options)
+    doubts = waiting(ledger, ledger.n_alone)
+    return replace(estimate, warnings=(*estimate.warnings, *doubts)) if doubts else estimate
 
 
 def seed_from(random_state: RandomState) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from haystat.designs.base import Batch, Choice, Design, Problem, Sheet
 from haystat.designs.replacement import ReplacementDesign
 from haystat.errors import LogError
+from haystat.estimation.missing import raised_weights
 from haystat.estimation.rows import Rows
 from haystat.log import NO_ANSWER, Answers, Event, Label, Stage
 from haystat.measures.base import Measure
@@ -37,12 +38,16 @@ class Ledger:
     """Draws, answers and the design's state after some events.
 
     A stage is finished when it and all stages before it have their answers. Only finished stages
-    reach the design and the estimate, so that quick answers do not weigh more than slow ones.
+    reach the design. The estimate uses every answer: those of a stage that is not complete stand
+    for the open ones of their cell, so that quick answers do not weigh more than slow ones.
 
     An item that nobody can label stays without one: it is drawn like any other, at no cost, and
     its draws drop out of the estimate. So the estimate speaks about the items that have labels.
     A corrected label counts everywhere, except that draws made before keep their weights.
+    whole_stages: the estimate uses finished stages alone, as that of haystat 0.1.0 did.
     """
+
+    whole_stages = False
 
     def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
         self.problem = problem
@@ -100,11 +105,15 @@ class Ledger:
             self._finish(self.stages[self.n_finished])
 
     def rows(self) -> Rows:
-        """The finished stages as arrays."""
-        stages = self.stages[: self.n_finished]
-        item, count, weight = self.draws()
-        number = np.repeat(np.arange(len(stages)), [len(stage.item) for stage in stages])
-        label = np.concatenate(self._labels) if stages else EMPTY
+        """All answered draws as arrays; their weights stand for the open ones as well."""
+        stages = [self.stages[k] for k in self.counted]
+        item, count, weight = self._draws(stages)
+        number = np.repeat(self.counted, [len(stage.item) for stage in stages]).astype(np.int64)
+        later = [self._told_labels(stage) for stage in stages[self.n_finished :]]
+        label = np.concatenate([*self._labels, *later]) if stages else EMPTY
+        if later:
+            told, weight, _ = self._without_open(number, item, count, weight)
+            item, number, label, count = item[told], number[told], label[told], count[told]
         answered = has_answer(label)
         if not answered.all():
             weight = weight * _raised(count, weight, answered)
@@ -120,14 +129,58 @@ class Ledger:
         The mean of weight * loss over the draws estimates the mean loss. Without replacement the
         weight follows from how likely the item was to be drawn by now, not only in its stage.
         """
-        stages = self.stages[: self.n_finished]
+        return self._draws(self.stages[: self.n_finished])
+
+    @property
+    def counted(self) -> list[int]:
+        """Stages that the estimate uses: the finished ones, and later ones that have an answer.
+
+        Without replacement the chance to be drawn adds up, so that those in between count too.
+        """
+        later = range(self.n_finished, self.n_finished if self.whole_stages else len(self.stages))
+        begun = [k for k in later if self._unanswered[k] < self.stages[k].n_new]
+        if begun and not isinstance(self.design, ReplacementDesign):
+            begun = list(range(self.n_finished, begun[-1] + 1))
+        return [*range(self.n_finished), *begun]
+
+    @property
+    def unanswered(self) -> list[int]:
+        """Open questions of each stage."""
+        return self._unanswered
+
+    @property
+    def n_alone(self) -> int:
+        """Open draws of the counted stages for which other stages or cells stand in."""
+        stages = [self.stages[k] for k in self.counted]
+        if len(stages) == self.n_finished:
+            return 0
+        number = np.repeat(self.counted, [len(stage.item) for stage in stages]).astype(np.int64)
+        return self._without_open(number, *self._draws(stages))[2]
+
+    def _without_open(
+        self, number: IntArray, item: IntArray, count: IntArray, weight: FloatArray
+    ) -> tuple[BoolArray, FloatArray, int]:
+        """Which rows are answered, their weights, and for how many others had to stand in."""
+        told = np.array([i in self.label_of for i in item.tolist()])
+        one_by_one = isinstance(self.design, ReplacementDesign)
+        stage = number if one_by_one else np.zeros_like(number)
+        cell = self.problem.cells.of_item[item].astype(np.int64)
+        raised, n_alone = raised_weights(stage, cell, count, weight, told, self.problem.cells)
+        return told, raised, n_alone
+
+    def _told_labels(self, stage: Stage) -> IntArray:
+        """Labels of the rows of a stage; what is still open is like what nobody can tell."""
+        labels = [self.label_of.get(item, NO_ANSWER) for item in stage.item.tolist()]
+        return label_array(labels, self.problem)
+
+    def _draws(self, stages: Sequence[Stage]) -> tuple[IntArray, IntArray, FloatArray]:
         if not stages:
             return EMPTY, EMPTY, np.zeros(0)
         item = np.concatenate([stage.item for stage in stages])
         count = np.concatenate([stage.count for stage in stages])
         weight = np.concatenate([stage.weight for stage in stages])
         if stages[-1].inclusion is not None:
-            inclusion = self.inclusion[self.problem.cells.of_item[item]]
+            inclusion = stages[-1].inclusion[self.problem.cells.of_item[item]]
             weight = len(item) / (self.problem.size * inclusion)
         return item, count, weight
 
@@ -284,9 +337,11 @@ class Ledger:
             label = np.zeros_like(item) if self.problem.numeric else label
             probability = proposal.labelled[self.problem.cells.of_item[item], label]
         else:
-            order = np.argsort(self._known_item)
-            rank = np.searchsorted(self._known_item, item, sorter=order)
-            probability = proposal.atoms[order[rank]]
+            place = {known: rank for rank, known in enumerate(self._known_item.tolist())}
+            rank = np.array([place.get(i, -1) for i in item.tolist()], dtype=np.int64)
+            unlabelled = proposal.unlabelled[self.problem.cells.of_item[item]]
+            atoms = np.append(proposal.atoms, 0.0)  # the last is for those without one
+            probability = np.where(rank < 0, unlabelled, atoms[rank])
         with np.errstate(divide="ignore"):
             return 1.0 / (self.problem.size * probability)
 

@@ -14,6 +14,7 @@ import numpy as np
 from haystat.designs.base import Batch, Design, Problem
 from haystat.designs.replacement import ReplacementDesign, draw_cells
 from haystat.errors import BadOption
+from haystat.estimation.missing import raised_weights
 from haystat.estimation.rows import Rows
 from haystat.ledger import EMPTY, label_array, stage_rng
 from haystat.log import Answers, Event, Label, Stage
@@ -26,8 +27,8 @@ from haystat.pool.base import Order
 class StochasticLedger:
     """Draws, answers and the design's state after some events.
 
-    As in Ledger, a stage is finished when it and all stages before it have their answers, and
-    only finished stages reach the design and the estimate.
+    As in Ledger, a stage is finished when it and all stages before it have their answers, only
+    finished stages reach the design, and the estimate uses every answer.
     """
 
     def __init__(self, problem: Problem, design: Design, candidates: Order, seed: int) -> None:
@@ -103,10 +104,12 @@ class StochasticLedger:
             self._finish(self.n_finished)
 
     def rows(self) -> Rows:
-        """The finished stages as arrays; labels are rows of the table of answers."""
-        stages = self.stages[: self.n_finished]
-        item = np.concatenate([stage.item for stage in stages]) if stages else EMPTY
-        number = np.repeat(np.arange(len(stages)), [len(stage.item) for stage in stages])
+        """All answered draws as arrays; labels are rows of the table of answers."""
+        item, number, weight, told = self._counted_draws()
+        label = [*self._labels, label_array(self._later()[0], self.problem)]
+        if not told.all():
+            weight, _ = self._raised(item, number, weight, told)
+            item, number = item[told], number[told]
         cell = self.problem.cells.of_item[item]
         proposal = self.design.propose(self.problem, self.state)
         with np.errstate(divide="ignore"):
@@ -114,9 +117,9 @@ class StochasticLedger:
         return Rows(
             item,
             number,
-            np.concatenate(self._labels) if stages else EMPTY,
+            np.concatenate(label) if len(item) else EMPTY,
             np.ones(len(item), dtype=np.int64),
-            np.concatenate([stage.weight for stage in stages]) if stages else np.zeros(0),
+            weight,
             self.problem.cells.stratum[cell],
             last_weight,
             n_answers=len(item),
@@ -124,9 +127,63 @@ class StochasticLedger:
 
     def measure_of(self, measure: Measure) -> Measure:
         """The measure that reads the labels of `rows`."""
-        if len(self._shares) == self.problem.n_classes:
+        shares = [*self._shares, *self._later()[1]]
+        if len(shares) == self.problem.n_classes:
             return measure
-        return SoftLabels(measure, np.stack(self._shares))
+        return SoftLabels(measure, np.stack(shares))
+
+    @property
+    def counted(self) -> list[int]:
+        """Stages that the estimate uses: the finished ones, and later ones that have an answer."""
+        later = range(self.n_finished, len(self.stages))
+        begun = [k for k in later if self._unanswered[k] < len(self.stages[k].item)]
+        return [*range(self.n_finished), *begun]
+
+    @property
+    def unanswered(self) -> list[int]:
+        """Open questions of each stage."""
+        return self._unanswered
+
+    @property
+    def n_alone(self) -> int:
+        """Open draws of the counted stages for which other stages or cells stand in."""
+        return self._raised(*self._counted_draws())[1]
+
+    def _counted_draws(self) -> tuple[IntArray, IntArray, FloatArray, BoolArray]:
+        """Item, stage and weight of the draws of the counted stages, and which are answered."""
+        counted = self.counted
+        if not counted:
+            return EMPTY, EMPTY, np.zeros(0), np.zeros(0, dtype=bool)
+        stages = [self.stages[k] for k in counted]
+        draws = [draw for k in counted[self.n_finished :] for draw in self.questions_of(k)]
+        finished = sum(len(stage.item) for stage in stages[: self.n_finished])
+        told = [True] * finished + [draw in self.label_of for draw in draws]
+        return (
+            np.concatenate([stage.item for stage in stages]),
+            np.repeat(counted, [len(stage.item) for stage in stages]).astype(np.int64),
+            np.concatenate([stage.weight for stage in stages]),
+            np.array(told),
+        )
+
+    def _raised(
+        self, item: IntArray, number: IntArray, weight: FloatArray, told: BoolArray
+    ) -> tuple[FloatArray, int]:
+        cell = self.problem.cells.of_item[item].astype(np.int64)
+        ones = np.ones_like(item)
+        return raised_weights(number, cell, ones, weight, told, self.problem.cells)
+
+    def _later(self) -> tuple[list[Label], list[FloatArray]]:
+        """Answers of stages that are not finished, soft ones as rows that follow the table."""
+        found: list[Label] = []
+        shares: list[FloatArray] = []
+        for number in range(self.n_finished, len(self.stages)):
+            for draw in self.questions_of(number):
+                label = self.label_of.get(draw)
+                if isinstance(label, tuple):
+                    shares.append(np.array(label))
+                    label = len(self._shares) + len(shares) - 1
+                found += [] if label is None else [label]
+        return found, shares
 
     def settled(self, needed: BoolArray) -> bool:
         """Never: the next answer may differ."""

@@ -62,18 +62,19 @@ def test_answers_to_two_open_stages_may_come_in_any_order(case, design):
 
 
 @pytest.mark.parametrize("design", [name for name in DESIGNS if name != "assisted"])
-def test_a_stage_counts_once_it_and_those_before_are_answered(case, design):
+def test_every_answer_counts_and_a_stage_is_finished_after_those_before(case, design):
     pool, label = case
     ev = hs.Evaluation(pool, "f1", design, random_state=1)
     first, second = ([q.item for q in ev.ask(20)] for _ in range(2))
     assert [q.item for q in ev.pending] == first + second
     ev.tell({item: int(label[item]) for item in second})
-    waiting = ev.estimate()
-    assert np.isnan(waiting.value)
-    assert "no stage is finished" in waiting.warnings[0]
+    assert ev.estimate().n_labels == 20
+    text = "20 of 40 questions are not answered yet"
+    assert text in ev.estimate().warnings[-1]
     assert [q.item for q in ev.pending] == first
     ev.tell({item: int(label[item]) for item in first[1:]})
-    assert np.isnan(ev.estimate().value)
+    assert ev.estimate().n_labels == 39
+    assert not any("not answered" in warning for warning in ev.estimate().warnings)
     assert [record["finished"] for record in ev.history] == [False, False]
     ev.tell({first[0]: int(label[first[0]])})
     assert ev.estimate().n_labels == 40

@@ -147,6 +147,10 @@ def calls(folder):
         "estimate": (of("estimate"), {"measure": "recall", "level": 0.9, "pool": None,
                                       "covariance": "sample", "stage_weights": "draws"}),
         "tail": (of("tail"), {"level": 0.9}),
+        "threshold": (of("threshold"), {"system": None, "level": 0.9, "precision": 0.5,
+                                        "recall": None, "f1": None}),
+        "gate": (lambda need, **options: hs.gate(asked(), need, **options), {
+            "need": "f1>=0.5", "level": 0.9, "interval": "anytime", "baseline": None}),
         "run": (of("run"), {"oracle": oracle, "budget": 8, "batch_size": 3, "until": None}),
         "an oracle": (lambda answer: asked().run(lambda items: answer, 8), {"answer": [1]}),
         "save": (of("save"), {"path": folder / "saved.jsonl"}),
@@ -206,7 +210,8 @@ def calls(folder):
 
 NAMES = (
     "Pool,Pool of numbers,from_frame,strata_from_features,Evaluation,Evaluation with options,"
-    "assisted,oasis,stochastic,ask,tell,tell one,tell softly,pending_for,estimate,tail,run,"
+    "assisted,oasis,stochastic,ask,tell,tell one,tell softly,pending_for,estimate,tail,"
+    "threshold,gate,run,"
     "an oracle,save,load,Width,Decided,simulate,plan,compare,open_pool,open_pool of a sketch,"
     "EnginePool.save,cross_pool,PoolFile,Study.create,Study.open,Study.ask,Study.tell,Study.skip,"
     "Study.correct,Study.release,Study.note,Study.estimate,Study.held_by,Study.record_of,"

@@ -215,3 +215,24 @@ def test_cross_pool_refuses_options_outside_their_range(given):
 def test_an_option_of_a_design_is_a_number(pool, value):
     with pytest.raises(BadOption, match=r"delta is .*; give a number"):
         hs.Evaluation(pool, design="adaptive", delta=value)
+
+
+def test_an_array_without_a_dimension_is_no_list(pool, study):
+    nothing = np.array(0.5)
+    with pytest.raises(BadOption, match="classes are"):
+        hs.Pool(SCORES, classes=nothing)
+    with pytest.raises(AnswerError, match="the oracle gave"):
+        hs.Evaluation(pool, random_state=0).run(lambda items: nothing, 3)
+    with pytest.raises(BadOption, match="designs are"):
+        hs.simulate(pool, [0, 1] * 6, designs=nothing, budgets=[3])
+    with pytest.raises(BadOption, match="a budget is"):
+        hs.simulate(pool, [0, 1] * 6, budgets=nothing)
+    with pytest.raises(BadOption, match="items are"):
+        study.release("ann", nothing)
+
+
+def test_more_candidates_than_pairs_are_all_pairs():
+    left, right = np.array([0.1, 0.9]), np.array([0.5])
+    pool = hs.cross_pool(left, right, np.multiply.outer, candidates=10**30)
+    assert pool.size == 2
+    assert len(hs.Evaluation(pool, random_state=0).ask(2)) == 2

@@ -123,8 +123,8 @@ def test_another_measure_needs_support(two):
         merged_estimate([one.study, other.study], "recall")
 
 
-def test_unfinished_studies_have_no_estimate_yet(make_study):
+def test_studies_without_answers_have_no_estimate_yet(make_study):
     cases = [make_study(pool_with(k), name=f"{k}", random_state=k) for k in (1, 2)]
     merged = merged_estimate([case.study for case in cases])
     assert np.isnan(merged.value)
-    assert "no study has a finished stage" in merged.warnings[0]
+    assert "no study has a label" in merged.warnings[0]

@@ -31,6 +31,24 @@ def answered(study, n, labels=None):
     study.tell({q.item: 0 if labels is None else int(labels[q.item]) for q in questions}, "ann")
 
 
+def test_where_many_hold_questions_a_stage_is_drawn_for_several(study):
+    for k in range(40):
+        assert len(work.hand_out(study, 10, f"seat {k}")) == 10
+    assert len({question.item for question in study.pending}) == len(study.pending) >= 400
+    n_stages = study.status().stages
+    assert n_stages < 25
+    study.release("seat 0")
+    assert len(work.hand_out(study, 10, "seat 41")) == 10
+    assert study.status().stages == n_stages
+
+
+def test_who_labels_alone_gets_stages_of_what_was_asked_for(study):
+    for stage in range(1, 4):
+        questions = work.hand_out(study, 10, "seat")
+        assert study.status().stages == stage
+        study.tell({question.item: 0 for question in questions}, "ann")
+
+
 @pytest.mark.parametrize("n", range(2, 31))
 def test_every_label_has_a_key_of_its_own(n):
     keys = label_keys(n)

@@ -1,7 +1,7 @@
 """The command line: parse, call, show.
 
-Exit 0 done, 2 the input is wrong, 130 Ctrl-C, 1 anything else: a check failed (verify), or a disk,
-a database or a server did.
+Exit 0 done, 2 the input is wrong, 130 Ctrl-C, 3 a gate is undecided, 1 anything else: a check
+failed (verify, gate), or a disk, a database or a server did.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from haystat.cli.bench import bench
 from haystat.cli.bridges import export, import_answers, pool
 from haystat.cli.compare import compare
 from haystat.cli.demo import demo
+from haystat.cli.gate import gate
 from haystat.cli.label import label
 from haystat.cli.new import new
 from haystat.cli.plan import plan
@@ -27,6 +28,7 @@ from haystat.cli.reproduce import reproduce
 from haystat.cli.serve import serve
 from haystat.cli.sketch import sketch
 from haystat.cli.status import estimate, log, merge, status, verify
+from haystat.cli.threshold import threshold
 from haystat.disk import is_wrong_path
 from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
 
@@ -68,6 +70,8 @@ app.command("import")(import_answers)
 app.command()(pool)
 app.command()(sketch)
 app.command()(report)
+app.command()(threshold)
+app.command()(gate)
 app.command()(serve)
 
 

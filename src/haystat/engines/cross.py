@@ -175,6 +175,7 @@ def cross_pool(
     size = cross.shape[0] * cross.shape[1]
     if size == 0:
         raise EmptyPool(f"tables of {cross.shape} rows make no pairs")
+    candidates = min(candidates, size)
     is_probability = low >= 0 and high <= 1
     cut_from = 0.5 if is_probability else 0.0
     given = checked_threshold(threshold)

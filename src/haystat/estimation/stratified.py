@@ -17,11 +17,15 @@ def estimate_stratified(
 ) -> Estimate:
     """Plain mean of the losses: every item was equally likely to be labelled.
 
+    Where answers are missing, those that are there have weights, and the mean is a weighted one.
     The variance is that of stratified sampling without replacement, with neighbouring strata
     merged until each holds two labels (collapsed strata; Cochran 1977, section 5A.12).
     """
     n = len(rows.item)
-    risk = measure.risk(outputs, rows.label, np.full(n, 1.0 / n))
+    share = np.full(n, 1.0 / n)
+    if np.ptp(rows.weight) > 0:
+        share = rows.weight / rows.weight.sum()
+    risk = measure.risk(outputs, rows.label, share)
     with np.errstate(all="ignore"):
         values = np.clip(np.atleast_1d(measure.value(risk)), *measure.bounds)
         influence = np.nan_to_num(measure.influence(outputs, rows.label, risk))

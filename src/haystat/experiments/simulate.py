@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 import haystat
 from haystat import __version__, designs, measures
-from haystat.arguments import brief, checked_choice, checked_integer
+from haystat.arguments import brief, checked_choice, checked_integer, is_listed
 from haystat.designs.base import Design
 from haystat.errors import BadOption, BudgetError
 from haystat.estimation.result import checked_level
@@ -255,7 +255,7 @@ def _description(measure: Measure) -> str:
 def _named_designs(given: Sequence[str | Design]) -> dict[str, Design]:
     """Designs by name; those that share a name are called by their options too."""
     given = [given] if isinstance(given, str | Design) else given
-    if not isinstance(given, Iterable):
+    if not is_listed(given):
         raise BadOption(f"designs are {brief(given)}; give a list of names")
     chosen = [designs.resolve(design) for design in given]
     names = [str(design) for design in chosen]
@@ -294,7 +294,7 @@ def _checked_labels(pool: Pool, labels: ArrayLike) -> Any:
 
 
 def _checked_budgets(budgets: Sequence[int], size: int | None) -> tuple[int, ...]:
-    given = list(budgets) if isinstance(budgets, Iterable) else [budgets]
+    given = list(budgets) if is_listed(budgets) else [budgets]
     if not given:
         raise BadOption("give at least one budget, such as budgets=[500, 1000]")
     checked = sorted({checked_integer("a budget", budget, smallest=1) for budget in given})

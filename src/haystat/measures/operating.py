@@ -15,6 +15,7 @@ from typing import Self
 
 import numpy as np
 
+from haystat.arguments import brief
 from haystat.errors import BadOption
 from haystat.measures.base import finite
 from haystat.measures.curves import OneOverThresholds
@@ -235,5 +236,5 @@ def checked_share(name: str, value: object) -> float:
     """A share that is required: above 0 and below 1."""
     number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
     if not number or not 0 < float(value) < 1:  # type: ignore[arg-type]
-        raise BadOption(f"{name} is {value!r}; give a share between 0 and 1, such as 0.95")
+        raise BadOption(f"{name} is {brief(value)}; give a share between 0 and 1, such as 0.95")
     return float(value)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haystat.arguments import brief
 from haystat.errors import BadOption
 from haystat.measures.operating import (
     AtPoint,
@@ -49,8 +50,8 @@ class Threshold(AtPoint):
             )
         [(name, value)] = given.items()
         if name == "f1":
-            if value != "best":
-                raise BadOption(f"f1 is {value!r}; the only requirement of F1 is 'best'")
+            if not (isinstance(value, str) and value == "best"):
+                raise BadOption(f"f1 is {brief(value)}; the only requirement of F1 is 'best'")
             object.__setattr__(self, "name", "best f1")
         else:
             share = checked_share(name, value)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.arguments import brief, checked_integer, checked_text, is_unicode
+from haystat.arguments import brief, checked_integer, checked_text, is_listed, is_unicode
 from haystat.errors import (
     BadOption,
     BadScore,
@@ -130,7 +130,7 @@ def checked_columns(
 
 def checked_classes(classes: Sequence[Any]) -> tuple[Any, ...]:
     """The label values, texts or finite numbers; at least two, all different, in an order."""
-    if isinstance(classes, str | bytes | Set | Mapping) or not isinstance(classes, Iterable):
+    if isinstance(classes, str | bytes | Set | Mapping) or not is_listed(classes):
         raise BadOption(f"classes are {brief(classes)}; give a list, the negative first: [0, 1]")
     result = tuple(value.item() if isinstance(value, np.generic) else value for value in classes)
     for value in result:

@@ -102,7 +102,7 @@ def _also(fold: Fold, estimate: Estimate, level: float) -> list[dict[str, Any]]:
     names = ALSO if len(fold.pool.classes) == 2 else ALSO_MANY
     found: list[dict[str, Any]] = []
     for name in names:
-        if name in estimate.components or fold.ledger.n_finished == 0:
+        if name in estimate.components or not fold.ledger.any_label:
             continue
         try:
             found += _components(estimate_fold(fold, name, level))
@@ -114,8 +114,8 @@ def _also(fold: Fold, estimate: Estimate, level: float) -> list[dict[str, Any]]:
 def _confusion(fold: Fold, system: str, level: float) -> dict[str, Any]:
     classes, size = [str(label) for label in fold.pool.classes], fold.pool.size
     result: dict[str, Any] = {"system": system, "classes": classes, "cells": []}
-    if fold.ledger.n_finished == 0:
-        return {**result, "reason": "no stage is finished yet"}
+    if not fold.ledger.any_label:
+        return {**result, "reason": "no question is answered yet"}
     try:
         estimate = estimate_fold(fold, ConfusionMatrix(system=system), level)
     except HaystatError as error:
@@ -170,8 +170,6 @@ def _mistakes(study: Study, fold: Fold, n: int) -> list[dict[str, Any]]:
 
 def _weights(fold: Fold) -> dict[str, Any] | None:
     """How the draws weigh, and how many there are of each weight."""
-    if fold.ledger.n_finished == 0:
-        return None
     rows = fold.ledger.rows()
     if len(rows.weight) == 0:
         return None

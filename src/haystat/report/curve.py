@@ -25,7 +25,7 @@ def pr_curve(fold: Fold, system: str, level: float) -> dict[str, Any]:
         return _none(system, "precision-recall curves are for two classes")
     scores, operating = _labelled_scores(fold, system), _operating_point(fold, system)
     if len(scores) == 0:
-        return _none(system, "no stage is finished yet")
+        return _none(system, "no question is answered yet")
     reason = ""
     for lowest in (-np.inf, operating):
         grid = _grid(scores[scores >= lowest])
@@ -56,7 +56,7 @@ def _none(system: str, reason: str) -> dict[str, Any]:
 
 
 def _labelled_scores(fold: Fold, system: str) -> FloatArray:
-    item, _ = fold.ledger.known()
+    item, _ = fold.ledger.told()
     return fold.pool.outputs(item).scores[:, fold.pool.schema.system_index(system)]
 
 

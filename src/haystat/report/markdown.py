@@ -18,7 +18,7 @@ def markdown_page(report: Data) -> str:
     title = f"{estimate['measure']} of {', '.join(report['systems'])}: {report['study']}"
     parts = [f"# {text(title)}", *_headline(report)]
     parts += [f"> {text(warning)}" for warning in estimate["warnings"]]
-    waiting = words.waiting(status["finished_labels"], status["labels"], status["pending"])
+    waiting = words.waiting(status["pending"])
     parts += [waiting] if waiting else []
     parts += _also(report["also"])
     parts += _regions(report)

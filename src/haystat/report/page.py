@@ -76,7 +76,7 @@ def _top(report: Data) -> str:
         "" if cards else f"<p>{text(estimate['measure'])} has {many:,} components.</p>",
         f'<div class="cards">{cards}</div>' if cards else "",
         "".join(f'<p class="warn">{text(warning)}</p>' for warning in estimate["warnings"]),
-        _sentence(words.waiting(status["finished_labels"], status["labels"], status["pending"])),
+        _sentence(words.waiting(status["pending"])),
         _counts(status),
         _also(report["also"]),
     ]

@@ -95,15 +95,9 @@ def effort(component: Mapping[str, Any], n_labels: int) -> str:
     )
 
 
-def waiting(finished_labels: int, labels: int, pending: int) -> str:
+def waiting(pending: int) -> str:
     """What is not in the estimate yet."""
-    early = labels - finished_labels
-    if pending == 0:
-        return ""
-    parts = [f"{pending} questions are still open"]
-    if early > 0:
-        parts.append(f"{early} answers wait for them before they count")
-    return "; ".join(parts) + "."
+    return f"{pending} questions are still open." if pending else ""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from haystat.study.reuse import check_reuse
 def estimate_fold(
     fold: Fold, measure: str | Measure | None, level: float, **options: str
 ) -> Estimate:
-    """An estimate from the finished stages of a fold, with a word about items nobody can tell."""
+    """An estimate from the answers of a fold, with a word about items nobody can tell."""
     level = checked_level(level)
     ledger, pool = fold.ledger, fold.pool
     target, needed = fold.measure, ledger.problem.losses.support
@@ -24,8 +24,8 @@ def estimate_fold(
         check_reuse(pool, ledger.problem, ledger.design, target)
         needed = ledger.design.covers(ledger.problem)
     share = ledger.unanswered_share()
-    if share > 0 and ledger.n_labels == 0:
-        why = "nobody could label any item of the finished stages"
+    if share > 0 and not ledger.any_label:
+        why = "nobody could label any item that was asked about"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(pool, ledger, target, needed, level, **options)
     if share == 0:

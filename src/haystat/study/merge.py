@@ -36,7 +36,7 @@ WITHOUT_MODEL = (
 
 
 def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float = 0.95) -> Estimate:
-    """The measure from the finished stages of several studies of one pool."""
+    """The measure from the answers of several studies of one pool."""
     if not isinstance(studies, Sequence) or not all(isinstance(s, Study) for s in studies):
         raise BadOption(f"studies are {brief(studies)}; give a list of opened studies")
     check_mergeable(studies)
@@ -51,9 +51,9 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
         target = measures.resolve(measure).bind(first.pool.schema)
         for fold in folds:
             check_reuse(fold.pool, fold.ledger.problem, fold.ledger.design, target)
-    used = [fold for fold in folds if fold.ledger.n_labels]
+    used = [fold for fold in folds if fold.ledger.any_label]
     if not used:
-        why = "no study has a finished stage with a label"
+        why = "no study has a label"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     rows = [fold.ledger.rows() for fold in used]
     outputs = [fold.pool.outputs(part.item) for fold, part in zip(used, rows, strict=True)]

@@ -197,6 +197,10 @@ class SketchPool:
         """What the systems say about the items at these positions."""
         return self.items.outputs(index)
 
+    def kept_items(self, cells: Cells) -> IntArray:
+        """All items that the file holds."""
+        return self.items.load_all()[0]
+
     def id_of(self, index: int) -> Any:
         """The user's id of the item at a position."""
         return self.items.ids[self.items.row_of[index]]

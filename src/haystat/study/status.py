@@ -15,9 +15,10 @@ from haystat.study.fold import Fold
 class Status:
     """Counts of a study.
 
-    labels are answers taken; finished_labels those of finished stages, which the estimate uses.
-    pending questions wait for an answer, and `leased` of them are in somebody's hands. head is
-    the hash of the newest entry: whoever wrote it down can tell whether the journal was changed.
+    labels are answers taken, which the estimate uses; finished_labels those of finished stages,
+    from which the design has learnt. pending questions wait for an answer, and `leased` of them
+    are in somebody's hands. head is the hash of the newest entry: whoever wrote it down can tell
+    whether the journal was changed.
     """
 
     measure: str

@@ -10,7 +10,16 @@ from typing import Any, Self
 
 from haystat import designs, measures
 from haystat.annotators import checked_name
-from haystat.arguments import brief, checked_choice, checked_integer, checked_path, checked_text
+from haystat.arguments import (
+    brief,
+    checked_choice,
+    checked_integer,
+    checked_path,
+    checked_text,
+    is_listed,
+)
+from haystat.decisions.places import InUse, places_of, thresholds_in_use
+from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.base import Design
 from haystat.disk import readable, writable
 from haystat.errors import (
@@ -24,6 +33,7 @@ from haystat.estimation.result import Estimate
 from haystat.evaluation import RandomState, seed_from
 from haystat.ledger import pose
 from haystat.log import Stage
+from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.questions import checked_answers
 from haystat.study import journal
@@ -266,7 +276,7 @@ class Study:
         with self._live.writing() as (fold, draft):
             if items is None and annotator is None:
                 raise BadOption("say whose questions, or which items, are given back")
-            if items is not None and (isinstance(items, str) or not isinstance(items, Iterable)):
+            if items is not None and (isinstance(items, str) or not is_listed(items)):
                 raise BadOption(f"items are {brief(items)}; give a list of items")
             given = None if items is None else {fold.find(item) for item in items}
             back = [
@@ -294,10 +304,28 @@ class Study:
         covariance: str = "sample",
         stage_weights: str = "draws",
     ) -> Estimate:
-        """The measure from all finished stages; another measure reuses the same labels."""
+        """The measure from all answers; another measure reuses the same labels."""
         with self._live.reading() as fold:
             options = {"covariance": covariance, "stage_weights": stage_weights}
             return estimate_fold(fold, measure, level, **options)
+
+    def threshold(
+        self, *, system: str | None = None, level: float = 0.95, **requirement: Any
+    ) -> ThresholdChoice:
+        """The cut of a system's score that meets a requirement, as in hs.Evaluation.threshold."""
+        with self._live.reading() as fold:
+            places = places_of(fold.pool, fold.ledger.problem, system)
+
+            def estimate(measure: Measure) -> Estimate:
+                return estimate_fold(fold, measure, level)
+
+            return choose_threshold(estimate, places, system, level=level, **requirement)
+
+    @property
+    def in_use(self) -> list[InUse]:
+        """Where each system's score is cut, and how many items that predicts positive."""
+        with self._live.reading() as fold:
+            return thresholds_in_use(fold.pool, fold.ledger.problem)
 
     @property
     def n_labels(self) -> int:
@@ -378,7 +406,10 @@ class Study:
 
     def new_fold(self) -> Fold:
         """The state before the first entry."""
-        return Fold(self.pool, self.measure, self.design, self.seed)
+        fold = Fold(self.pool, self.measure, self.design, self.seed)
+        # What was estimated then is estimated to the same digits now.
+        fold.ledger.whole_stages = self.settings["haystat"] == "0.1.0"
+        return fold
 
     def _new_stage(self, fold: Fold, draft: Draft, n: int) -> list[int]:
         stage = self._drawn(fold, draft, n)

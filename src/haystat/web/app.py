@@ -109,6 +109,7 @@ def _routes() -> list[Route | Mount]:
         return Route(path, handler, methods=["POST"])  # type: ignore[arg-type]
 
     return [
+        *api_routes(),  # first, since every answer looks for its address in this order
         Route("/", pages.home),
         Route("/label", pages.label),
         Route("/watch", pages.watch),
@@ -122,7 +123,6 @@ def _routes() -> list[Route | Mount]:
         Route("/study.haystat", downloads.study_file),
         Route("/picture", downloads.picture),
         Route(PATH, openapi),
-        *api_routes(),
         Route("/favicon.ico", icon),
         Route("/static/vega.js", vega),
         Mount("/static", StaticFiles(directory=STATIC)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,6 +27,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 #: what can be had without the secret
 OPEN_PATHS = ("/login", "/static/", "/favicon.ico")
 
@@ -112,11 +113,11 @@ class Gate:
 def _with_headers(send: Send, cookie: str | None) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
+            there = {name for name, _ in message["headers"]}
+            extra = [pair for pair in RAW_HEADERS if pair[0] not in there]
             if cookie is not None:
-                headers.append("set-cookie", cookie)
+                extra.append((b"set-cookie", cookie.encode("latin-1")))
+            message = {**message, "headers": [*message["headers"], *extra]}
         await send(message)
 
     return sending

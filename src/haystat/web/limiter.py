@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 #: wrong secrets of one address, and of all of them, before they have to wait
@@ -49,6 +50,7 @@ class Limiter:
         self._level = dict(newest) | {EVERYBODY: every}
 
 
+@lru_cache(MOST_ADDRESSES)
 def network(address: str) -> str:
     """The address, or its /64 network.
 

@@ -40,7 +40,7 @@ def progress(estimate: Estimate, wanted: float, n_open: int | None = None) -> Pr
     rule, n = Width(wanted), estimate.n_labels
     width = rule.now(estimate)
     if math.isnan(width):
-        unfinished = "The numbers appear once the first questions are all answered."
+        unfinished = "The numbers appear once the first questions are answered."
         why = estimate.warnings[0] if estimate.n_labels and estimate.warnings else unfinished
         return Progress(wanted, math.nan, math.nan, math.nan, False, None, 0.0, why)
     ends = estimate.anytime_intervals

@@ -19,6 +19,7 @@ from haystat.study.study import Study
 
 LEASE = "5m"  # pages ask again for what they hold, as long as somebody looks at them
 SECOND = "second opinion"
+HELD_PER_DRAWN = 5  # questions in people's hands for each of a new stage, at the most
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,13 @@ class Told:
 def hand_out(study: Study, n: int, seat: str) -> list[Question]:
     """Up to n questions for a seat, those first that it holds already.
 
-    The order of the draws tells something about the score; inside a stage this one does not.
+    Where many people label at once, a stage is drawn for several of them: the answers to all that
+    they hold are not known yet anyway. The order of the draws tells something about the score;
+    inside a stage this one does not.
     """
-    questions = study.ask(min(n, study.pool.size), seat, LEASE)
+    with study.reading() as fold:
+        stage = max(len(fold.leases) // HELD_PER_DRAWN, 1)
+    questions = study.ask(min(n, study.pool.size), seat, LEASE, stage)
     return sorted(questions, key=lambda question: _place(study.seed, question.key))
 
 

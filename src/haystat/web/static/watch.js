@@ -40,7 +40,7 @@ listen((found) => {
   $("stop").classList.toggle("yes", goal.reached);
   $("stop-title").textContent = goal.reached ? "You can stop now." : "Go on labelling.";
   $("stop-why").textContent = goal.why;
-  $("counts").textContent = `${several(s.labels, "label")} of ${count(s.size)} items, ${count(s.finished_labels)} of them in the estimate; ${several(s.pending, "open question")}, ${count(s.skipped)} skipped.`;
+  $("counts").textContent = `${several(s.labels, "label")} of ${count(s.size)} items; ${several(s.pending, "open question")}, ${count(s.skipped)} skipped.`;
   people(found);
   warnings(found);
   drawSettling(found.points);

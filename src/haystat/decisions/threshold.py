@@ -1,0 +1,204 @@
+"""Where to cut a score: the threshold that meets a requirement, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from haystat.arguments import brief
+from haystat.decisions.certify import (
+    Need,
+    best_cut,
+    best_f1,
+    certified,
+    checked_need,
+    labels_to_settle,
+    lower_band,
+)
+from haystat.decisions.cuts import CutCounts, CutDraws, draws_of
+from haystat.decisions.places import Places
+from haystat.errors import BadOption
+from haystat.estimation.result import Estimate, checked_level
+from haystat.measures.base import Measure
+
+MEASURES = ("precision", "recall", "f1", "false_positive_rate")
+
+
+@dataclass(frozen=True)
+class Point:
+    """The pool cut at one threshold: items predicted positive, and (value, low, high) of each."""
+
+    threshold: float
+    n_predicted: int
+    precision: tuple[float, float, float]
+    recall: tuple[float, float, float]
+    f1: tuple[float, float, float]
+    false_positive_rate: tuple[float, float, float]
+
+    def __str__(self) -> str:
+        parts = (
+            f"{name} {value:.3f} [{low:.3f}, {high:.3f}]"
+            for name, (value, low, high) in (("precision", self.precision), ("recall", self.recall))
+        )
+        return f"{self.threshold:.6g} predicts {self.n_predicted:,} positive: {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """The cut that meets a requirement with probability `level`, or why there is none.
+
+    certified: the cut with its measures, None if no cut is certain; own: the cut that is in use,
+    if the predictions are a cut of the score. shortfall: of the best F1, how much better another
+    cut may be. labels_needed: how many would settle it, as far as one can tell. curve: one record
+    for each candidate cut, for a picture.
+    """
+
+    requirement: str
+    level: float
+    certified: Point | None
+    own: Point | None
+    n_labels: int
+    shortfall: float | None = None
+    labels_needed: int | None = None
+    warnings: tuple[str, ...] = ()
+    curve: list[dict[str, float]] = field(default_factory=list, repr=False)
+
+    @property
+    def threshold(self) -> float | None:
+        """The cut itself: predict positive from this score on."""
+        return None if self.certified is None else self.certified.threshold
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words."""
+        if self.certified is None:
+            return (
+                f"No cut that finds at least 1% of the positives is certain to have a "
+                f"{self.requirement}. {self._what_would_help()}"
+            )
+        if self.shortfall is not None:
+            return (
+                f"Cut at {self.certified}. With {self.level:.0%} probability no other cut has an "
+                f"F1 higher by more than {self.shortfall:.3f}."
+            )
+        return (
+            f"Cut at {self.certified}. With {self.level:.0%} probability it has a "
+            f"{self.requirement}, all cuts having been looked at."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the curve, as JSON takes it."""
+        return {
+            "requirement": self.requirement,
+            "level": self.level,
+            "threshold": self.threshold,
+            "certified": _point_dict(self.certified),
+            "own": _point_dict(self.own),
+            "labels": self.n_labels,
+            "shortfall": self.shortfall,
+            "labels_needed": self.labels_needed,
+            "sentence": self.sentence,
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def _what_would_help(self) -> str:
+        if self.n_labels == 0:
+            return "There are no labels yet: ask for some."
+        if self.labels_needed is None:
+            return "As far as the labels tell, no cut reaches it: more labels will hardly help."
+        return (
+            f"There are {self.n_labels:,} labels; about {self.labels_needed:,} would settle it, "
+            "fewer if they are drawn for it: measure=hs.measures.Threshold(…)."
+        )
+
+
+def choose_threshold(
+    estimate: Callable[[Measure], Estimate],
+    places: Places,
+    system: str | None,
+    *,
+    level: float,
+    precision: float | None = None,
+    recall: float | None = None,
+    f1: str | None = None,
+    false_positive_rate: float | None = None,
+) -> ThresholdChoice:
+    """Certify one of the cuts of a pool; `estimate` is that of the evaluation, at this level."""
+    level = checked_level(level)
+    shares = {"precision": precision, "recall": recall, "false_positive_rate": false_positive_rate}
+    if f1 is not None and not (isinstance(f1, str) and f1 == "best"):
+        raise BadOption(f"f1 is {brief(f1)}; the only requirement of F1 is 'best'")
+    if f1 is not None and any(value is not None for value in shares.values()):
+        raise BadOption("a threshold has one requirement; give f1='best' alone")
+    need = None if f1 is not None else checked_need(**shares)
+    found = estimate(CutCounts(thresholds=tuple(places.cuts.tolist()), system=system))
+    if not np.all(np.isfinite(found.values)):
+        what = "best f1" if need is None else str(need)
+        return ThresholdChoice(what, level, None, None, found.n_labels, warnings=found.warnings)
+    draws = draws_of(found, places.cuts)
+    own = None
+    if places.own is not None:
+        at = int(np.searchsorted(places.cuts, places.own))
+        own = _point(draws, at, places.size, level)
+    choice = (
+        _best_f1(draws, places.size, level)
+        if need is None
+        else _certified(draws, need, places.size, level, found.n_labels)
+    )
+    curve = _curve(draws, places.size, level)
+    return replace(choice, own=own, n_labels=found.n_labels, warnings=found.warnings, curve=curve)
+
+
+def _certified(
+    draws: CutDraws, need: Need, size: int, level: float, n_labels: int
+) -> ThresholdChoice:
+    at = best_cut(draws, need, certified(draws, need, level))
+    if at is None:
+        needed = labels_to_settle(draws, need, level, n_labels)
+        needed = None if needed is None or needed > size else needed
+        return ThresholdChoice(str(need), level, None, None, n_labels, labels_needed=needed)
+    return ThresholdChoice(str(need), level, _point(draws, at, size, level), None, n_labels)
+
+
+def _best_f1(draws: CutDraws, size: int, level: float) -> ThresholdChoice:
+    at, shortfall = best_f1(draws, level)
+    return ThresholdChoice("best f1", level, _point(draws, at, size, level), None, 0, shortfall)
+
+
+def _point(draws: CutDraws, at: int, size: int, level: float) -> Point:
+    tail = (1 - level) / 2
+    found = {
+        name: np.quantile(draws.of(name)[:, at], [0.5, tail, 1 - tail]).tolist()
+        for name in MEASURES
+    }
+    n_predicted = round(float(draws.predicted[at]) * size)
+    return Point(float(draws.cuts[at]), n_predicted, *(tuple(found[name]) for name in MEASURES))
+
+
+def _curve(draws: CutDraws, size: int, level: float) -> list[dict[str, float]]:
+    """Precision and recall at every cut, with bands that hold at all cuts at once."""
+    columns = {"threshold": draws.cuts, "n_predicted": np.rint(draws.predicted * size)}
+    both = 1 - (1 - level) / 2  # one half of the probability of missing to each side
+    for name in ("precision", "recall"):
+        values = draws.of(name)
+        columns[name] = np.median(values, axis=0)
+        columns[f"{name}_low"] = lower_band(values, both)
+        columns[f"{name}_high"] = -lower_band(-values, both)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows if row[1] > 0]
+
+
+def _point_dict(point: Point | None) -> dict[str, Any] | None:
+    if point is None:
+        return None
+    found = {
+        name: dict(zip(("value", "low", "high"), getattr(point, name), strict=True))
+        for name in MEASURES
+    }
+    return {"threshold": point.threshold, "n_predicted": point.n_predicted, **found}
