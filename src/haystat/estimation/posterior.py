@@ -39,7 +39,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Pools:
-    """Draws of the whole pool: of left (B,) unlabelled items, events (S, R) are events."""
+    """Draws of the whole pool: of left (B,) unlabelled items, events (S, B) are events."""
 
     view: LabelView
     blocks: Blocks
@@ -57,11 +57,9 @@ class Pools:
         rng: np.random.Generator,
     ) -> Pools:
         """Draws from the posterior given the labels; the fit begins at start (G, p)."""
-        share = posterior_shares(view, start, labels.counts, rng)
+        share = posterior_shares(view, start, labels.counts, rng)[:, blocks.cell]
         left = unlabelled(blocks, labels)
-        region = view.regions.of_cell[blocks.cell]
-        in_region = np.bincount(region, weights=left, minlength=share.shape[1]).astype(np.int64)
-        return cls(view, blocks, labels, left, draw_events(in_region, share, rng))
+        return cls(view, blocks, labels, left, draw_events(left, share, rng))
 
     def risks(self, measure: Measure, rng: np.random.Generator) -> FloatArray:
         """The measure's risk in each, (S, d)."""
@@ -69,13 +67,7 @@ class Pools:
         total = float(len(label) + self.left.sum())
         known = measure.risk(self.labels.outputs, label, np.full(len(label), 1 / total))
         others = self.view.classes_of_events(self.labels.counts)
-        region = self.view.regions.of_cell[self.blocks.cell]
-        block, events = placed(self.events, self.left, region, self.blocks.mean_loss, rng)
-        cell = self.blocks.cell[block]
-        quiet = self.blocks.mean_loss[np.arange(len(region)), self.view.reference[self.blocks.cell]]
-        lost = self.left @ quiet + _gained(
-            events, self.blocks.mean_loss[block], self.view, cell, others, rng
-        )
+        lost = _missing(self.view, self.blocks, self.left, self.events, others, rng)
         return np.asarray(known + lost / total)
 
     def doubts(self) -> list[str]:
@@ -83,9 +75,9 @@ class Pools:
         model = self.view.model
         if not model.curve.high.any():
             return []
-        low = model.curve.low
-        hidden = self.events[:, low].sum(axis=1)
-        hidden = hidden + self.labels.counts[low[self.view.regions.of_cell], 1:].sum()
+        low = model.curve.low[self.view.regions.of_cell]
+        hidden = self.events[:, low[self.blocks.cell]].sum(axis=1)
+        hidden = hidden + self.labels.counts[low, 1:].sum()
         positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
         lowest, middle = np.quantile(1 - hidden / np.maximum(positives, 1), [0.025, 0.5])
         if lowest > MUCH_LOWER * middle:
@@ -105,7 +97,7 @@ class Pools:
 
 
 def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> IntArray:
-    """How many of left (R,) unlabelled items are events, (S, R): binomial.
+    """How many of left (B,) unlabelled items are events, (S, B): binomial.
 
     Where they are rare, Poisson counts are as good and drawn in a third of the time.
     """
@@ -119,35 +111,10 @@ def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> 
 def posterior_shares(
     view: LabelView, start: FloatArray, counts: IntArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Draws of the share of events among the unlabelled items of each region, (S, R)."""
+    """Draws of the share of events among the unlabelled items of each cell, (S, K)."""
     n, events = view.events(counts)
     mixture = view.model.fitted(n, events, start, THOROUGH)
-    return draw_shares(view.model, mixture, n, events, rng)
-
-
-def placed(
-    events: IntArray, left: IntArray, region: IntArray, loss: FloatArray, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Blocks (P,) with the events (S, P) in each; a region of one loss needs one block only.
-
-    Of the items of a region any may be the events: blocks get theirs without replacement.
-    """
-    first = np.full(events.shape[1], -1)
-    first[region[::-1]] = np.arange(len(region))[::-1]
-    other = np.any(loss != loss[first[region]], axis=(1, 2))
-    uneven = np.bincount(region, weights=other, minlength=events.shape[1]) > 0
-    even = np.flatnonzero(~uneven & (first >= 0))
-    blocks, parts = [first[even]], [events[:, even]]
-    for number in np.flatnonzero(uneven):
-        rest, todo = events[:, number], np.flatnonzero(region == number)
-        below = np.cumsum(left[todo][::-1])[::-1] - left[todo]
-        part = np.empty((len(events), len(todo)), dtype=events.dtype)
-        for k, block in enumerate(todo):
-            part[:, k] = rng.hypergeometric(left[block], below[k], rest)
-            rest = rest - part[:, k]
-        blocks.append(todo)
-        parts.append(part)
-    return np.concatenate(blocks), np.hstack(parts)
+    return draw_shares(view.model, mixture, n, events, rng)[:, view.regions.of_cell]
 
 
 def unlabelled(blocks: Blocks, labels: Labels) -> IntArray:
@@ -167,25 +134,29 @@ def unlabelled(blocks: Blocks, labels: Labels) -> IntArray:
     return np.asarray(np.rint(left * part[blocks.cell]), dtype=np.int64)
 
 
-def _gained(
-    events: IntArray,
-    loss: FloatArray,
+def _missing(
     view: LabelView,
-    cell: IntArray,
+    blocks: Blocks,
+    left: IntArray,
+    events: IntArray,
     others: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """What events (S, P) add to the summed losses, (S, d); loss (P, C, d), cell (P,) of each."""
-    quiet = loss[np.arange(len(cell)), view.reference[cell]]
-    total = np.zeros((len(events), loss.shape[2]))
+    """Summed losses of the unlabelled items if events (S, B) of them are events, (S, d)."""
+    loss = blocks.mean_loss
+    block = np.arange(len(blocks.cell))
+    reference, group = view.reference[blocks.cell], view.group[blocks.cell]
+    quiet = loss[block, reference]
+    total = left @ quiet + np.zeros((len(events), 1))
     for code in range(len(others)):
-        members = np.flatnonzero(view.group[cell] == code)
+        members = np.flatnonzero(group == code)
         found = events[:, members].astype(np.float64)
-        split = _split(found.sum(axis=1), others[code], rng)
+        n_found = found.sum(axis=1)
+        split = _split(n_found, others[code], rng)
         for label in np.flatnonzero(others[code] > 0):
             gain = loss[members, label] - quiet[members]
             total += (found * split[:, label, None]) @ gain
-    return total
+    return np.asarray(total)
 
 
 def _split(n_found: FloatArray, pseudo_counts: FloatArray, rng: np.random.Generator) -> FloatArray:
