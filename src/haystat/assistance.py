@@ -13,6 +13,7 @@ from haystat.estimation.guarantee import Guarantee, draws_of
 from haystat.estimation.importance import estimate_importance
 from haystat.estimation.posterior import Labels, Pools
 from haystat.estimation.result import Estimate
+from haystat.estimation.worth import variance_in_pools
 from haystat.ledger import Ledger, stage_rng
 from haystat.ledger_stochastic import StochasticLedger
 from haystat.measures.base import Measure
@@ -58,7 +59,9 @@ def assisted_from(
         risks = pools.risks(measure, rng)
     doubts = (*pools.doubts(), *waiting(ledger))
     estimate = credible_estimate(measure, risks, level, len(item), doubts)
-    return replace(estimate, guarantee=guarantee_of(ledger, measure))
+    variance = variance_in_pools(pools, measure, estimate.details["risk"])
+    details = {**estimate.details, "item_variance": variance, "size": ledger.problem.size}
+    return replace(estimate, guarantee=guarantee_of(ledger, measure), details=details)
 
 
 def waiting(ledger: Ledger | StochasticLedger, n_alone: int = 0) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from haystat import designs, measures
 from haystat.annotators import Agreement, Panel, Rules, agreement
 from haystat.arguments import brief, checked_choice, checked_integer, is_listed, several_names
 from haystat.assistance import assisted_from, waiting
+from haystat.decisions.doubts import PoolWarning, pool_doubts
 from haystat.decisions.places import InUse, places_of, thresholds_in_use
 from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.assisted import Assisted
@@ -93,6 +95,8 @@ class Evaluation:
         self._given_measure = measures.resolve(measure)
         self.measure = self._given_measure.bind(pool.schema)
         self._problem = pose(pool, self.measure, oracle)
+        for doubt in pool_doubts(pool, self._problem):
+            warnings.warn(doubt, PoolWarning, stacklevel=2)
         candidates = pool.candidates(self._problem.cells)
         self._ledger = LEDGERS[oracle](self._problem, self.design, candidates, self.seed)
         self._questions = Questions(pool, self._ledger)

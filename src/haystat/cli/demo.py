@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from haystat.demo import LinkagePool, make_linkage_pool
-from haystat.estimation.result import Estimate
+from haystat.estimation.result import Estimate, worth_sentence
 from haystat.evaluation import Evaluation
 from haystat.measures import resolve
 from haystat.pool import Pool
@@ -111,6 +111,9 @@ def _show(console: Console, runs: list[Run], truth: np.ndarray, labels: int) -> 
         cells = [_cell(run.estimates[-1], index) for run in runs]
         table.add_row(name, f"{truth[index]:.3f}", *cells)
     console.print(table)
+    last = runs[0].estimates[-1]
+    if worth := worth_sentence(last.n_labels, float(last.worth[0])):
+        console.print(f"{MEASURES[0]}: {worth}")
     for run in runs:
         for warning in run.estimates[-1].warnings:
             console.print(f"{run.design}: {warning}")

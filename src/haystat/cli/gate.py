@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from haystat.cli.ask import STUDY
-from haystat.cli.show import JSON, console, print_json
+from haystat.cli.show import JSON, console, print_json, show_in_use
 from haystat.decisions.gate import INTERVALS, Verdict
 from haystat.decisions.gate import gate as judge
+from haystat.decisions.places import InUse
 from haystat.errors import BadOption
 from haystat.study import Study
 
@@ -36,9 +38,11 @@ def gate(
     with Study.open(study) as opened:
         verdict = judge(opened, *require, level=level, interval=interval, baseline=baseline)
         items = _next_items(opened, batch) if verdict.undecided else []
-        in_use = [str(one) for one in opened.in_use]
+        in_use = opened.in_use
     if as_json:
-        print_json({**verdict.to_dict(), "questions": items, "in_use": in_use})
+        print_json(
+            {**verdict.to_dict(), "questions": items, "in_use": [asdict(one) for one in in_use]}
+        )
     else:
         _show(verdict, items, in_use)
     raise typer.Exit(EXITS[verdict.state])
@@ -55,11 +59,10 @@ def _next_items(study: Study, n: int) -> list[Any]:
     return items
 
 
-def _show(verdict: Verdict, items: list[Any], in_use: list[str]) -> None:
+def _show(verdict: Verdict, items: list[Any], in_use: list[InUse]) -> None:
     out = console()
     out.print(str(verdict), markup=False)
-    for line in in_use:
-        out.print(f"in use: {line}", markup=False)
+    show_in_use(out, in_use)
     if items:
         out.print(f"next questions: {', '.join(map(str, items))}", markup=False)
     for warning in verdict.warnings:

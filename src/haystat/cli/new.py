@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import typer
 
 from haystat import designs, measures
-from haystat.cli.show import JSON, busy, console, print_json
+from haystat.cli.show import JSON, busy, console, print_json, show_in_use
+from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
 from haystat.evaluation import seed_from
@@ -85,18 +87,28 @@ def new(
         tuple(unblocked),
         key_column(key, id),
     )
-    with busy(f"reading {pool}"):
+    with busy(f"reading {pool}"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PoolWarning)  # said below
         made = Study.create(
             study, source, wanted, design, random_state=number, candidates=candidates, **options
         )
     with made:
-        status = made.status()
+        status, in_use, notes = made.status(), made.in_use, made.doubts
+    if not source.show and not unblocked:
+        notes.append(
+            "The labeller will see nothing but the id of an item. Make the study again with "
+            "--show and the columns that tell what it is."
+        )
     size = study.stat().st_size
     if as_json:
-        print_json({"study": str(study), "bytes": size, **asdict(status)})
+        about = {"in_use": [asdict(one) for one in in_use], "notes": notes}
+        print_json({"study": str(study), "bytes": size, **asdict(status), **about})
         return
     out = console()
     out.print(f"{study}: {status.measure} of {status.size:,} items, design {status.design}")
+    show_in_use(out, in_use)
+    for note in notes:
+        out.print(f"note: {note}", markup=False)
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from haystat.estimation.result import Estimate
+from haystat.decisions.places import InUse
+from haystat.estimation.result import Estimate, worth_sentence
 
 MOST_ROWS = 40  # components of an estimate that are shown one by one
 PIPE_WIDTH = 112
@@ -47,8 +48,8 @@ def print_json(value: Any) -> None:
 def estimate_dict(estimate: Estimate) -> dict[str, Any]:
     """An estimate as JSON; one entry for each component."""
     low, high = estimate.intervals.T
-    columns = (estimate.components, estimate.values, low, high, estimate.std_errors)
-    names = ("name", "value", "low", "high", "std_error")
+    columns = (estimate.components, estimate.values, low, high, estimate.std_errors, estimate.worth)
+    names = ("name", "value", "low", "high", "std_error", "worth")
     return {
         "measure": estimate.measure,
         "level": estimate.level,
@@ -73,6 +74,8 @@ def estimate_line(estimate: Estimate) -> str:
 def show_estimate(out: Console, estimate: Estimate) -> None:
     """An estimate for people."""
     out.print(estimate_line(estimate), markup=False)
+    if estimate.scalar and (worth := worth_sentence(estimate.n_labels, estimate.worth[0])):
+        out.print(worth, markup=False)
     if not estimate.scalar:
         table = plain_table("", "value", "low", "high")
         rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
@@ -83,6 +86,12 @@ def show_estimate(out: Console, estimate: Estimate) -> None:
             out.print(f"… {len(estimate.values) - MOST_ROWS} more; --json shows all")
     for warning in estimate.warnings:
         out.print(f"note: {warning}", markup=False)
+
+
+def show_in_use(out: Console, in_use: Sequence[InUse]) -> None:
+    """Which thresholds are in use, and how many items they predict positive."""
+    for one in in_use:
+        out.print(f"in use: {one}", markup=False)
 
 
 def plain_table(*heads: str) -> Table:

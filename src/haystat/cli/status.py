@@ -18,6 +18,7 @@ from haystat.cli.show import (
     plain_table,
     print_json,
     show_estimate,
+    show_in_use,
 )
 from haystat.study import Entry, Status, Study, merged_estimate
 from haystat.study import verify as audit
@@ -32,10 +33,11 @@ def status(study: Path = STUDY, as_json: bool = JSON) -> None:
     Example: haystat status cats.haystat
     """
     with Study.open(study) as opened:
-        found = opened.status()
+        found, in_use = opened.status(), opened.in_use
         estimate = opened.estimate()
     if as_json:
-        print_json({**asdict(found), "estimate": estimate_dict(estimate)})
+        cuts = [asdict(one) for one in in_use]
+        print_json({**asdict(found), "in_use": cuts, "estimate": estimate_dict(estimate)})
         return
     out = console()
     table = plain_table()
@@ -44,6 +46,7 @@ def status(study: Path = STUDY, as_json: bool = JSON) -> None:
     for name, text in _status_lines(found):
         table.add_row(name, text)
     out.print(table)
+    show_in_use(out, in_use)
     show_estimate(out, estimate)
 
 
@@ -58,11 +61,12 @@ def estimate(
     Example: haystat estimate cats.haystat --measure recall --level 0.9
     """
     with Study.open(study) as opened:
-        found = opened.estimate(_measure(measure), level)
+        found, in_use = opened.estimate(_measure(measure), level), opened.in_use
     if as_json:
-        print_json(estimate_dict(found))
+        print_json({**estimate_dict(found), "in_use": [asdict(one) for one in in_use]})
     else:
         show_estimate(console(), found)
+        show_in_use(console(), in_use)
 
 
 def log(

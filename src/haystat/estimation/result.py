@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from haystat.arguments import checked_number
 from haystat.errors import NoSupport
@@ -110,6 +111,19 @@ class Estimate:
         """No model, valid at every look and number of labels: (low, high), or (m, 2)."""
         return self._one_or_all(self.guaranteed_intervals)
 
+    @property
+    def worth(self) -> FloatArray:
+        """Labels drawn at random that would make intervals as narrow, (m,); NaN if unknown.
+
+        Of the default design: n at which V (1 / n - 1 / M) is the squared error of the interval, V
+        the variance of what one of the M items adds to the measure.
+        """
+        variance = self.details.get("item_variance", np.full(len(self.values), np.nan))
+        low, high = self.intervals.T
+        error = (high - low) / 2 / norm.isf((1 - self.level) / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(variance / (error**2 + variance / self.details.get("size", np.inf)))
+
     def at(self, level: float) -> Estimate:
         """The same estimate with intervals at another level."""
         return replace(self, level=checked_level(level))
@@ -185,3 +199,11 @@ def undefined_estimate(
     m = len(components)
     nothing = np.full(m, np.nan)
     return Estimate(measure, components, nothing, nothing[None], level, 0, 0, bounds, (why,))
+
+
+def worth_sentence(n_labels: int, worth: float) -> str:
+    """What the labels were worth, in words; nothing where they say no more than random ones."""
+    if not np.isfinite(worth) or not worth > n_labels:
+        return ""
+    rounded = float(f"{worth:.2g}")
+    return f"These {n_labels:,} labels say as much as about {rounded:,.0f} drawn at random."

@@ -90,11 +90,14 @@ def _some(n: int) -> set[int]:
 
 
 def _components(estimate: Estimate) -> list[dict[str, Any]]:
-    rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
-    return [
+    found = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
+    rows = [
         {"name": name, "value": float(value), "low": float(low), "high": float(high)}
-        for name, value, (low, high) in list(rows)[:MOST_COMPONENTS]
+        for name, value, (low, high) in list(found)[:MOST_COMPONENTS]
     ]
+    for row, worth in zip(rows, estimate.worth, strict=False):
+        row |= {"worth": float(worth)} if np.isfinite(worth) else {}
+    return rows
 
 
 def _also(fold: Fold, estimate: Estimate, level: float) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from haystat.estimation.result import worth_sentence
+
 #: measure -> what a share of it means, with the value and both ends as numbers out of 100
 MEANINGS = {
     "precision": "Of 100 items that the system calls positive, about {value} really are "
@@ -89,9 +91,11 @@ def effort(component: Mapping[str, Any], n_labels: int) -> str:
     if not math.isfinite(width) or width <= 0 or n_labels == 0:
         return ""
     name = component["name"]
+    worth = worth_sentence(n_labels, component.get("worth", math.nan))
     return (
-        f"That rests on {n_labels:,} labels. Half the uncertainty (± {amount(name, width / 4)} "
-        f"instead of ± {amount(name, width / 2)}) would take about {4 * n_labels:,} in all."
+        f"That rests on {n_labels:,} labels. {f'{worth} ' if worth else ''}Half the uncertainty "
+        f"(± {amount(name, width / 4)} instead of ± {amount(name, width / 2)}) would take "
+        f"about {4 * n_labels:,} in all."
     )
 
 

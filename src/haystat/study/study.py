@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +20,7 @@ from haystat.arguments import (
     checked_text,
     is_listed,
 )
+from haystat.decisions.doubts import PoolWarning, pool_doubts
 from haystat.decisions.places import InUse, places_of, thresholds_in_use
 from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.base import Design
@@ -156,9 +159,12 @@ class Study:
         seed = seed_from(random_state)
         whole = whole.ordered(seed)
         problem = pose(whole, bound)
+        for doubt in pool_doubts(whole, problem):
+            warnings.warn(doubt, PoolWarning, stacklevel=2)
         share = first_shares(problem, chosen, seed)
         settings = {"measure": encode_measure(measure), "design": encode_design(chosen)}
         settings |= {"oracle": oracle, "seed": seed, **circumstances(whole, source)}
+        settings["in_use"] = [asdict(one) for one in thresholds_in_use(whole, problem)]
         with writable(path), Store.create(path) as connection:
             digest = write_sketch(connection, whole, problem, share, candidates, records)
             settings["sketch"] = digest
@@ -324,8 +330,16 @@ class Study:
     @property
     def in_use(self) -> list[InUse]:
         """Where each system's score is cut, and how many items that predicts positive."""
-        with self._live.reading() as fold:
+        if "in_use" in self.settings:
+            return [InUse(**one) for one in self.settings["in_use"]]
+        with self._live.reading() as fold:  # made by an earlier version
             return thresholds_in_use(fold.pool, fold.ledger.problem)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What looks wrong about the pool's predictions, with the remedy."""
+        with self._live.reading() as fold:
+            return pool_doubts(fold.pool, fold.ledger.problem)
 
     @property
     def n_labels(self) -> int:
