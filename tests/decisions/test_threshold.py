@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -303,6 +304,18 @@ def test_the_command_prints_the_cut_and_what_is_in_use(path, case):
     assert found["requirement"] == "recall of at least 0.5"
     assert found["certified"]["n_predicted"] > 0
     assert found["in_use"][0]["n_predicted"] == int(np.sum(case[0] >= 0.5))
+
+
+def test_the_command_draws_a_picture(path, tmp_path):
+    out = tmp_path / "cut.svg"
+    given = ["threshold", str(path), "--precision", "0.75", "--picture", str(out)]
+    assert CliRunner().invoke(app, given).exit_code == 0
+    picture = ElementTree.parse(out).getroot()
+    texts = {node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert any(text.startswith("certified: ") for text in texts)
+    assert any(text.startswith("in use: 0.5") for text in texts)
+    bands = list(picture.iter("{http://www.w3.org/2000/svg}polygon"))
+    assert len(bands) == 2
 
 
 def test_the_command_needs_a_requirement(path):

@@ -41,10 +41,13 @@ def make_pool(n_classes: int = 2, size: int = 300, seed: int = 0) -> LabelledPoo
         index=np.arange(size),
         scores=scores,
         predictions=np.where(right, label[:, None], guess).astype(np.int16),
-        columns={"country": rng.choice(np.array(["at", "ch", "de"]), size=size)},
+        columns={
+            "country": rng.choice(np.array(["at", "ch", "de"]), size=size),
+            "amount": np.where(rng.random(size) < 0.1, 0.0, rng.lognormal(0, 2, size)),
+        },
     )
     score_range = np.stack([scores.min(axis=0), scores.max(axis=0)], axis=1)
-    schema = Schema(size, ("a", "b"), n_classes, score_range, ("country",))
+    schema = Schema(size, ("a", "b"), n_classes, score_range, ("country", "amount"))
     return LabelledPool(schema, outputs, label)
 
 

@@ -39,6 +39,7 @@ from haystat.measures import (
     ROCCurve,
     Several,
     Threshold,
+    Weighted,
     Within,
 )
 from haystat.measures.base import difference_jacobian
@@ -88,6 +89,12 @@ TWO_CLASSES = {name: MEASURES[name](**COARSE.get(name, {})) for name in OF_CLASS
     "groups side by side": Several(
         [Within(Recall(), MASK), Within(Recall(), column="country", equals="de")]
     ),
+    "f1 weighted": Weighted(F1(), "amount"),
+    "accuracy weighted": Weighted(Accuracy(), "amount"),
+    "mcc weighted": Weighted(MCC(), "amount"),
+    "auc weighted": Weighted(ROCAUC(6), "amount"),
+    "brier weighted": Weighted(Brier(), "amount"),
+    "within weighted": Weighted(Within(F1(), MASK), "amount"),
     "difference within": Within(Difference(Accuracy(), "a", "b"), MASK),
 }
 FOUR_CLASSES = {

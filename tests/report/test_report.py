@@ -50,6 +50,7 @@ KINDS = {
     "stratified": {"design": "stratified", "measure": "accuracy"},
     "two systems": {"systems": ["a", NASTY]},
     "a curve": {"measure": measures.PRCurve(n_thresholds=16)},
+    "a threshold": {"measure": measures.Threshold(n_thresholds=32, precision=0.6)},
     "precision alone": {"measure": "precision"},
     "three classes": {"classes": ("x", "y", NASTY), "measure": "f1_macro"},
     "class names": {"classes": ("no", NASTY)},
@@ -219,3 +220,21 @@ def test_wrong_input_is_one_line_and_exit_2(make, tmp_path, monkeypatch, capsys)
         assert code == 2
         assert said in error
         assert error.count("\n") == 1
+
+
+def test_a_report_shows_where_to_cut_and_what_is_in_use(make):
+    study, _ = make(measure=measures.Threshold(n_thresholds=32, precision=0.6))
+    report = collect(study)
+    [found] = report["cuts"]
+    assert found["requirement"] == "precision of at least 0.6"
+    assert report["in_use"][0]["n_predicted"] == found["own"]["n_predicted"]
+    page = Checked(FORMATS["html"](report))
+    words = " ".join(page.texts)
+    assert "Where to cut" in words
+    assert "in use: " in words
+    marked = [text for text in page.texts if text.startswith("certified: ")]
+    assert bool(marked) == (found["certified"] is not None)
+    assert "## Where to cut" in FORMATS["md"](report)
+    best = collect(make(measure="f1", design="assisted")[0])["cuts"][0]
+    assert best["requirement"] == "best f1"
+    assert best["certified"]["n_predicted"] > 0

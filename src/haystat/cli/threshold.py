@@ -10,7 +10,9 @@ import typer
 
 from haystat.cli.ask import STUDY
 from haystat.cli.show import JSON, console, print_json
+from haystat.disk import write_whole
 from haystat.errors import BadOption
+from haystat.report.cuts import cuts_picture
 from haystat.study import Study
 
 
@@ -22,6 +24,7 @@ def threshold(
     f1: str | None = typer.Option(None, help="'best': the cut with the largest F1."),
     system: str | None = typer.Option(None, help="Whose score to cut; by default the first."),
     level: float = typer.Option(0.95, help="Probability that the requirement is met."),
+    picture: Path | None = typer.Option(None, help="SVG file for precision and recall by cut."),
     as_json: bool = JSON,
 ) -> None:
     """The cut that meets a requirement, what it costs, and what the cut in use does.
@@ -43,6 +46,11 @@ def threshold(
     with Study.open(study) as opened:
         found = opened.threshold(system=system, level=level, **given)
         in_use = opened.in_use
+        name = system or opened.pool.schema.systems[0]
+    if picture is not None:
+        if not found.curve:
+            raise BadOption("there is nothing to draw yet: the study has no labels")
+        write_whole(picture, cuts_picture(found, name))
     if as_json:
         print_json({**found.to_dict(), "in_use": [asdict(one) for one in in_use]})
         return

@@ -20,10 +20,12 @@ N_CUTS = 256
 class Places:
     """Candidate cuts (L,) of a system's score, ascending, in a pool of `size` items.
 
-    own: the cut that its predictions are, among the candidates; None if they are none.
+    n_predicted (L,) counts the items that each predicts positive, cell by cell if they are not at
+    hand. own: the cut that its predictions are, among the candidates; None if they are none.
     """
 
     cuts: FloatArray
+    n_predicted: IntArray
     own: float | None
     size: int
 
@@ -47,13 +49,18 @@ def places_of(pool: AnyPool, problem: Problem, system: str | None) -> Places:
     """Where to look for a threshold of a system; by default of the first."""
     column = checked_column(pool.schema, system)
     if isinstance(pool, Pool):
-        cuts = ranked_cuts(pool.scores[:, column])
+        score, size = pool.scores[:, column], np.ones(pool.size, dtype=np.int64)
+        cuts = ranked_cuts(score)
     else:
-        cuts = np.unique(lowest_scores(pool, problem)[:, column])
+        score, size = lowest_scores(pool, problem)[:, column], problem.cells.size
+        cuts = np.unique(score)
         if len(cuts) > N_CUTS:
             cuts = cuts[np.linspace(0, len(cuts) - 1, N_CUTS).astype(np.int64)]
     own = own_cut(*_seen(pool, problem, column))
-    return Places(cuts if own is None else np.unique(np.append(cuts, own)), own, pool.size)
+    cuts = cuts if own is None else np.unique(np.append(cuts, own))
+    reached = np.searchsorted(cuts, score, side="right")
+    n_below = np.cumsum(np.bincount(reached, weights=size, minlength=len(cuts) + 1))[:-1]
+    return Places(cuts, np.rint(pool.size - n_below).astype(np.int64), own, pool.size)
 
 
 def thresholds_in_use(pool: AnyPool, problem: Problem) -> list[InUse]:

@@ -145,45 +145,45 @@ def choose_threshold(
     own = None
     if places.own is not None:
         at = int(np.searchsorted(places.cuts, places.own))
-        own = _point(draws, at, places.size, level)
+        own = _point(draws, at, places, level)
     choice = (
-        _best_f1(draws, places.size, level)
+        _best_f1(draws, places, level)
         if need is None
-        else _certified(draws, need, places.size, level, found.n_labels)
+        else _certified(draws, need, places, level, found.n_labels)
     )
-    curve = _curve(draws, places.size, level)
+    curve = _curve(draws, places, level)
     return replace(choice, own=own, n_labels=found.n_labels, warnings=found.warnings, curve=curve)
 
 
 def _certified(
-    draws: CutDraws, need: Need, size: int, level: float, n_labels: int
+    draws: CutDraws, need: Need, places: Places, level: float, n_labels: int
 ) -> ThresholdChoice:
     at = best_cut(draws, need, certified(draws, need, level))
     if at is None:
         needed = labels_to_settle(draws, need, level, n_labels)
-        needed = None if needed is None or needed > size else needed
+        needed = None if needed is None or needed > places.size else needed
         return ThresholdChoice(str(need), level, None, None, n_labels, labels_needed=needed)
-    return ThresholdChoice(str(need), level, _point(draws, at, size, level), None, n_labels)
+    return ThresholdChoice(str(need), level, _point(draws, at, places, level), None, n_labels)
 
 
-def _best_f1(draws: CutDraws, size: int, level: float) -> ThresholdChoice:
+def _best_f1(draws: CutDraws, places: Places, level: float) -> ThresholdChoice:
     at, shortfall = best_f1(draws, level)
-    return ThresholdChoice("best f1", level, _point(draws, at, size, level), None, 0, shortfall)
+    return ThresholdChoice("best f1", level, _point(draws, at, places, level), None, 0, shortfall)
 
 
-def _point(draws: CutDraws, at: int, size: int, level: float) -> Point:
+def _point(draws: CutDraws, at: int, places: Places, level: float) -> Point:
     tail = (1 - level) / 2
     found = {
         name: np.quantile(draws.of(name)[:, at], [0.5, tail, 1 - tail]).tolist()
         for name in MEASURES
     }
-    n_predicted = round(float(draws.predicted[at]) * size)
+    n_predicted = int(places.n_predicted[at])
     return Point(float(draws.cuts[at]), n_predicted, *(tuple(found[name]) for name in MEASURES))
 
 
-def _curve(draws: CutDraws, size: int, level: float) -> list[dict[str, float]]:
+def _curve(draws: CutDraws, places: Places, level: float) -> list[dict[str, float]]:
     """Precision and recall at every cut, with bands that hold at all cuts at once."""
-    columns = {"threshold": draws.cuts, "n_predicted": np.rint(draws.predicted * size)}
+    columns = {"threshold": draws.cuts, "n_predicted": places.n_predicted}
     both = 1 - (1 - level) / 2  # one half of the probability of missing to each side
     for name in ("precision", "recall"):
         values = draws.of(name)

@@ -35,6 +35,7 @@ from haystat.errors import BadOption, PoolError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.facts import InMask, ScoreBin
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.weighted import WeightBin
 from haystat.pool import prior
 from haystat.pool.base import Order
 from haystat.pool.cells import Cells, thresholds
@@ -257,6 +258,8 @@ class EnginePool:
 
     def _held_for(self, measure: Measure) -> Held:
         facts = measure.facts() or ()
+        if any(isinstance(fact, WeightBin) for fact in facts):
+            raise BadOption("weights are for pools in memory: hs.Pool(…, columns={…})")
         if any(isinstance(fact, InMask) for fact in facts):
             raise BadOption(
                 "a mask has one entry for each item in memory; of a pool behind an engine name a "

@@ -31,6 +31,7 @@ from haystat.measures.regression import (
 from haystat.measures.roc import ROCAUC, ROCCurve
 from haystat.measures.systems import ClassMeasure, ScoreMeasure, SystemMeasure
 from haystat.measures.threshold import Threshold
+from haystat.measures.weighted import Weighted
 from haystat.measures.within import Within
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "Several",
     "SystemMeasure",
     "Threshold",
+    "Weighted",
     "Within",
     "resolve",
 ]

@@ -81,6 +81,10 @@ class Measure(ABC):
         facts = self.facts()
         return None if facts is None else encode(facts, outputs)
 
+    def grouping(self, outputs: Outputs) -> IntArray | None:
+        """Code per item by which the pool is cut into cells, (n,): the signature, if any."""
+        return self.signature(outputs)
+
     def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
         """Whether the loss is non-zero, (n,)."""
         return np.asarray(np.any(self.loss(outputs, label) != 0, axis=1))

@@ -8,6 +8,7 @@ import numpy as np
 
 from haystat.arguments import brief
 from haystat.errors import BadOption
+from haystat.measures.facts import Fact, PredictedClass
 from haystat.measures.operating import (
     AtPoint,
     Requirement,
@@ -68,6 +69,10 @@ class Threshold(AtPoint):
             return Requirement(hit=1.0, positive=-self.recall, lowest=False)
         rate = self.false_positive_rate or 0.0
         return Requirement(hit=1.0, predicted=-1.0, positive=-rate, constant=rate)
+
+    def facts(self) -> tuple[Fact, ...] | None:
+        """The bin of the score, and the prediction: the cut in use is looked at as well."""
+        return (self._bins, PredictedClass(self.system_index, self.n_classes))
 
     def at(self, hit: float, predicted: float, positive: float) -> Slopes:
         """Recall, or precision where recall is required."""

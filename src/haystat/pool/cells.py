@@ -39,13 +39,13 @@ class Cells:
 def cell_codes(
     stratum: NDArray[np.int32], measure: Measure, blocks: Iterable[Outputs]
 ) -> NDArray[np.int32]:
-    """Cell of each item, numbered by stratum and then by the measure's signature.
+    """Cell of each item, numbered by stratum and then by the measure's grouping.
 
     The blocks hold the items in the order of the pool.
     """
     codes: list[IntArray] = []
     for outputs in blocks:
-        code = measure.signature(outputs)
+        code = measure.grouping(outputs)
         if code is None:
             return stratum
         codes.append(code)

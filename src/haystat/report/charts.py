@@ -70,7 +70,7 @@ def line_with_band(
         f'<polygon class="band-{colour}" points="{" ".join(upper + lower)}"/>'
         f'<polyline class="line-{colour}" points="{line}"/>{marks if len(kept) <= 30 else ""}'
     )
-    return _svg(title, height, _grid(x, y, x_title, y_title) + body)
+    return framed(title, height, grid(x, y, x_title, y_title) + body)
 
 
 def two_bars(
@@ -105,7 +105,7 @@ def two_bars(
     )
     axis = f'<line class="axis" x1="{left}" y1="{top}" x2="{left}" y2="{height - 34}"/>'
     caption = f'<text class="middle" x="{WIDTH / 2}" y="{height - 12}">score from, to</text>'
-    return _svg(title, height, key + axis + "".join(rows) + caption)
+    return framed(title, height, key + axis + "".join(rows) + caption)
 
 
 def columns(
@@ -124,7 +124,7 @@ def columns(
     )
     tens = tuple(float(t) for t in range(math.ceil(low), math.floor(high) + 1))
     logarithmic = Axis(x.low, x.high, x.start, x.stop, tens[:: max(1, len(tens) // 6)], "10^")
-    return _svg(title, height, _grid(logarithmic, y, x_title, y_title) + body)
+    return framed(title, height, grid(logarithmic, y, x_title, y_title) + body)
 
 
 def interval_bar(value: float, low: float, high: float, bounds: tuple[float, float]) -> str:
@@ -141,7 +141,7 @@ def interval_bar(value: float, low: float, high: float, bounds: tuple[float, flo
         f'width="{max(x.at(high) - x.at(low), 2):.1f}" height="14"/>'
         f'<rect class="fill-a" x="{x.at(value) - 2:.1f}" y="5" width="4" height="20"/>'
     )
-    return _svg(f"estimate {value:.4g}, interval {low:.4g} to {high:.4g}", 52, body)
+    return framed(f"estimate {value:.4g}, interval {low:.4g} to {high:.4g}", 52, body)
 
 
 def _axes(
@@ -158,7 +158,8 @@ def _opened(ends: tuple[float, float]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
-def _grid(x: Axis, y: Axis, x_title: str, y_title: str) -> str:
+def grid(x: Axis, y: Axis, x_title: str, y_title: str) -> str:
+    """Lines, ticks and titles of two axes."""
     bottom, top = y.start, y.stop
     parts = []
     for tick in y.ticks:
@@ -186,7 +187,8 @@ def _short(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else "<0.1%"
 
 
-def _svg(title: str, height: int, body: str) -> str:
+def framed(title: str, height: int, body: str) -> str:
+    """A picture with its description."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">{body}</svg>'
     )

@@ -15,6 +15,7 @@ from haystat.estimation.diagnostics import weight_summary
 from haystat.estimation.result import Estimate, checked_level
 from haystat.report.confusion import ConfusionMatrix
 from haystat.report.curve import pr_curve
+from haystat.report.cuts import cuts_of
 from haystat.report.regions import regions
 from haystat.study.answers import draw_totals
 from haystat.study.estimate import estimate_fold
@@ -45,6 +46,8 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
             "also": _also(fold, estimate, level),
             "convergence": convergence(study, level),
             "curves": [pr_curve(fold, system, level) for system in systems],
+            "cuts": [cuts_of(fold, system, level) for system in systems],
+            "in_use": [asdict(one) for one in study.in_use],
             "regions": regions(fold, level),
             "confusion": [_confusion(fold, system, level) for system in systems],
             "mistakes": _mistakes(study, fold, examples),

@@ -21,6 +21,7 @@ def markdown_page(report: Data) -> str:
     waiting = words.waiting(status["pending"])
     parts += [waiting] if waiting else []
     parts += _also(report["also"])
+    parts += _cuts(report["cuts"])
     parts += _regions(report)
     for matrix in report["confusion"]:
         parts += _confusion(matrix)
@@ -72,6 +73,11 @@ def _also(also: Sequence[Data]) -> list[str]:
     ]
     heads = ["measure", "estimate", "interval"]
     return ["## What else these labels say", table(heads, rows)] if rows else []
+
+
+def _cuts(cuts: Sequence[Data]) -> list[str]:
+    said = [f"{c['system']}: {c['sentence']}" for c in cuts if c["curve"]]
+    return ["## Where to cut", *map(text, said)] if said else []
 
 
 def _regions(report: Data) -> list[str]:

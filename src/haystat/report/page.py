@@ -9,6 +9,7 @@ from typing import Any
 
 from haystat.formats.base import paired_names, shown_text
 from haystat.report import charts, words
+from haystat.report.cuts import cuts_section
 from haystat.report.style import STYLE
 
 Data = Mapping[str, Any]
@@ -29,6 +30,7 @@ def html_page(report: Data) -> str:
         _top(report),
         _convergence(report),
         *(_curve(curve) for curve in report["curves"]),
+        *(cuts_section(found) for found in report["cuts"]),
         _regions(report),
         *(_confusion(matrix, report) for matrix in report["confusion"]),
         _mistakes(report),
