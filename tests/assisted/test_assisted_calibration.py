@@ -18,15 +18,17 @@ MEASURES = ["f1", "precision", "recall"]
 
 
 def prior_pool(seed):
-    """Labels by the model: curve, hidden positives and wrong predictions from their priors."""
+    """Labels by the model: curve, scatter, hidden positives and wrong predictions from priors."""
     rng, settings = np.random.default_rng(seed), Assisted()
     predicted = (np.arange(SIZE) >= SIZE - PREDICTED).astype(int)
     pool = hs.Pool(np.linspace(0, 1, SIZE), predicted, strata=20)
     problem = pose(pool, hs.measures.resolve("f1").bind(pool.schema))
-    model = label_view(problem, settings).model
+    view = label_view(problem, settings)
+    model, region = view.model, view.regions.of_cell
     curve = model.curve
     assert not model.mass.any()
-    precision = curve.precision(rng.choice(settings.bend_sds, 1), settings)[0]
+    state = rng.integers(len(settings.bend_sds))
+    precision = curve.precision(np.array(settings.bend_sds)[[state]], settings)[0]
     trend = expit(curve.basis @ rng.normal(curve.mean, precision**-0.5))
     positive = model.size * trend
     true = positive[curve.high].sum() + 0.5
@@ -36,8 +38,10 @@ def prior_pool(seed):
     rate = min(hidden / (SIZE - PREDICTED), 0.3)
     wrong = min(settings.wrong * np.exp(settings.wrong_sd * rng.normal()), 0.9)
     below, above = rate * curve.low, wrong * curve.high
-    share = below + (1 - below - above) * trend
-    return pool, (rng.random(SIZE) < share[problem.cells.of_item]).astype(int)
+    share = np.clip(below + (1 - below - above) * trend, 1e-10, 1 - 1e-10)
+    items = settings.shapes[state] / (share * (1 - share)) + settings.concentrations[state]
+    share = rng.beta(items * share, items * (1 - share))
+    return pool, (rng.random(SIZE) < share[region[problem.cells.of_item]]).astype(int)
 
 
 def ranks_of(draws, exact, rng):

@@ -11,6 +11,7 @@ import haystat as hs
 from haystat.designs.assisted import Assisted, contradicted, label_variance
 from haystat.pool.problem import pose
 from haystat.response.labels import LabelView, label_view
+from haystat.response.regions import Regions
 from haystat.response.settings import ModelSettings
 
 SETTINGS = ModelSettings()
@@ -26,7 +27,19 @@ def viewed(pool, measure="f1"):
 
 
 def make_view(reference, group, other):
-    return LabelView(None, np.array(reference), np.array(group), np.array(other, dtype=float))
+    """Every cell is a region of its own."""
+    own, none = np.arange(len(reference)), np.zeros(len(reference))
+    regions = Regions(own, own, none, none)
+    return LabelView(
+        None, regions, np.array(reference), np.array(group), np.array(other, dtype=float)
+    )
+
+
+def by_cell(view):
+    """The curve of each cell's region."""
+    curve, region = view.model.curve, view.regions.of_cell
+    rows = {name: getattr(curve, name)[region] for name in ("basis", "low", "high")}
+    return replace(curve, **rows)
 
 
 def test_an_event_is_a_label_that_differs_from_the_reference():
@@ -61,23 +74,25 @@ def test_with_two_classes_the_event_is_a_positive_label():
     problem, view = viewed(pool)
     labelled = np.stack([np.arange(len(problem.cells)), np.full(len(problem.cells), 2)], axis=1)
     n, events = view.events(labelled)
-    np.testing.assert_array_equal(events, 2)
-    np.testing.assert_array_equal(n, np.arange(len(n)) + 2)
+    region = view.regions.of_cell
+    np.testing.assert_array_equal(events, 2 * np.bincount(region))
+    np.testing.assert_array_equal(n, np.bincount(region, weights=labelled.sum(axis=1)))
     share = view.shares(np.linspace(0, 1, len(n)), labelled)
-    np.testing.assert_allclose(share[:, 1], np.linspace(0, 1, len(n)))
+    np.testing.assert_allclose(share[:, 1], np.linspace(0, 1, len(n))[region])
 
 
 def test_cells_lie_by_their_score_on_either_side_of_the_threshold():
     pool = two_classes()
     problem, view = viewed(pool)
-    curve = view.model.curve
+    curve = by_cell(view)
     predicted = problem.cells.example.predictions[:, 0]
     np.testing.assert_array_equal(curve.high, predicted == 1)
     np.testing.assert_array_equal(curve.low, predicted == 0)
     assert view.model.size.sum() == len(pool)
     # The line's column rises with the score: t = -logit(rank from the top).
     order = np.argsort(problem.cells.example.scores[:, 0])
-    assert np.all(np.diff(curve.basis[order, 1]) > 0)
+    assert np.all(np.diff(curve.basis[order, 1]) >= 0)
+    assert len(np.unique(curve.basis[:, 1])) > len(order) / 2
     share_above = np.array([np.mean(pool.scores > s) for s in problem.cells.example.scores[:, 0]])
     t = np.log(1 - share_above) - np.log(np.maximum(share_above, 1e-9))
     inside = (share_above > 0.02) & (share_above < 0.98)
@@ -92,7 +107,7 @@ def test_two_systems_have_a_floor_only_where_they_agree_and_offsets_where_not():
     truth = rng.normal(-1, 1.5, 2000)
     pool = hs.Pool({name: truth + rng.normal(0, 0.7, 2000) for name in ("a", "b")}, strata=8)
     problem, view = viewed(pool)
-    predictions, curve = problem.cells.example.predictions, view.model.curve
+    predictions, curve = problem.cells.example.predictions, by_cell(view)
     np.testing.assert_array_equal(curve.low, (predictions == 0).all(axis=1))
     np.testing.assert_array_equal(curve.high, (predictions == 1).all(axis=1))
     assert np.any(~curve.low & ~curve.high)
@@ -123,11 +138,11 @@ def test_strata_without_an_order_have_an_offset_each():
 def test_more_than_half_of_the_pool_at_one_low_score_is_a_mass(tied, expected):
     rng = np.random.default_rng(3)
     scores = np.where(np.arange(2000) < 2000 * tied, 0.0, 0.01 + 0.99 * rng.random(2000))
-    problem, view = viewed(hs.Pool(scores))
+    _, view = viewed(hs.Pool(scores))
     assert view.model.mass.sum() == expected
     if expected:
         cell = np.flatnonzero(view.model.mass)[0]
-        assert problem.cells.size[cell] == 2000 * tied
+        assert view.model.size[cell] == 2000 * tied
         assert view.model.curve.low[cell]
 
 
@@ -150,15 +165,16 @@ def test_with_three_classes_the_event_is_another_label_than_the_predicted_one():
     assert not view.model.curve.high.any()
     labelled = np.random.default_rng(0).integers(5, size=(len(problem.cells), 3))
     n, events = view.events(labelled)
-    np.testing.assert_array_equal(n, labelled.sum(axis=1))
-    np.testing.assert_array_equal(n - events, labelled[np.arange(len(n)), predictions])
+    right = labelled[np.arange(len(labelled)), predictions]
+    np.testing.assert_array_equal(n, view.regions.total(labelled.sum(axis=1)))
+    np.testing.assert_array_equal(n - events, view.regions.total(right))
     # What an event may be: two pseudo-counts for each predicted class, none for itself.
     np.testing.assert_allclose(view.other.sum(axis=1), 2)
     np.testing.assert_array_equal(view.other[view.group, predictions], 0)
     np.testing.assert_array_equal(view.group, predictions)
     share = view.shares(np.full(len(n), 0.3), labelled)
     np.testing.assert_allclose(share.sum(axis=1), 1)
-    np.testing.assert_allclose(share[np.arange(len(n)), predictions], 0.7)
+    np.testing.assert_allclose(share[np.arange(len(share)), predictions], 0.7)
 
 
 def test_with_three_classes_cells_lie_by_how_doubtful_their_prediction_is():
@@ -166,8 +182,9 @@ def test_with_three_classes_cells_lie_by_how_doubtful_their_prediction_is():
     row = np.arange(len(problem.cells))
     doubt = 1 - problem.cells.prior[row, view.reference]
     order = np.argsort(doubt, kind="stable")
-    place = view.model.curve.basis[order, 1]
-    assert np.all(np.diff(place)[np.diff(doubt[order]) > 0] > 0)
+    place = by_cell(view).basis[order, 1]
+    assert np.all(np.diff(place)[np.diff(doubt[order]) > 0] >= 0)
+    assert place[-1] > place[0]
 
 
 def test_labels_against_all_predictions_are_contradictions():
@@ -189,14 +206,17 @@ def test_variance_of_a_label_is_that_of_its_influence():
     assert found[0] == pytest.approx(first + 3 * second)
 
 
-@pytest.mark.parametrize("by_cell", [0.0, 0.8, 1.0])
-def test_labels_that_are_spread_evenly_go_to_the_items_and_to_the_cells(by_cell):
+@pytest.mark.parametrize("by_region", [0.0, 0.8, 1.0])
+def test_labels_that_are_spread_evenly_go_to_the_items_and_to_the_regions(by_region):
     """With uniform = 1 nothing is left to the model; labels of a cell are sizes times its items."""
     problem = posed(two_classes(500, strata=8))
-    design = Assisted(uniform=(1.0, 1.0), by_cell=by_cell)
-    sizes = design.sizes(problem, design.start(problem, np.random.default_rng(0)))
+    design = Assisted(uniform=(1.0, 1.0), by_region=by_region)
+    state = design.start(problem, np.random.default_rng(0))
+    sizes = design.sizes(problem, state)
     items = problem.cells.size
-    expected = (1 - by_cell) * items / items.sum() + by_cell / len(items)
+    within = np.bincount(state.view.regions.of_cell, weights=items)
+    part = items / within[state.view.regions.of_cell] / len(within)
+    expected = (1 - by_region) * items / items.sum() + by_region * part
     assert len(set(items.tolist())) > 2
     np.testing.assert_allclose(sizes * items, expected)
 

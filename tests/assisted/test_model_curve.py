@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.integrate import dblquad, quad
 from scipy.optimize import minimize
-from scipy.special import expit
-from scipy.stats import binom, norm
+from scipy.special import betaln, expit, gammaln
+from scipy.stats import betabinom, norm
 
 from haystat.errors import BadOption
-from haystat.response.curve import Curve, Told, fit, mid_ranks, minus_logit, shares, walk_basis
+from haystat.response.curve import Assumed, Curve, Told, fit, mid_ranks, minus_logit, walk_basis
 from haystat.response.settings import ModelSettings
 
 SETTINGS = ModelSettings()
+SCATTER = (0.7, 60.0)  # shape and concentration of shares about the curve
+
+
+def assume(rate, wrong):
+    rate = np.atleast_1d(np.asarray(rate, float))
+    parts = (np.broadcast_to(value, rate.shape) for value in (wrong, *SCATTER))
+    return Assumed(rate, *parts)
 
 
 def make_curve(n_cells=12, n_high=4, groups=False):
@@ -21,7 +27,8 @@ def make_curve(n_cells=12, n_high=4, groups=False):
     rank = (np.arange(n_cells) + 0.5) / n_cells
     high = np.arange(n_cells) < n_high
     group = np.arange(n_cells) % 2 if groups else np.zeros(n_cells, dtype=int)
-    return Curve.along(rank, n_high / n_cells, group, ~high, high, SETTINGS)
+    place = minus_logit(rank) - minus_logit(np.array([n_high / n_cells]))
+    return Curve.along(place, group, ~high, high, SETTINGS)
 
 
 def make_labels(curve, seed, most=30):
@@ -33,24 +40,29 @@ def make_labels(curve, seed, most=30):
 
 
 def log_posterior(theta, curve, n, x, rate, wrong, precision):
-    """Of the coefficients, from the binomial's own density, but for constants."""
+    """Of the coefficients: labels are beta-binomial but for the ways to choose them."""
     share = rate * curve.low + (1 - rate * curve.low - wrong * curve.high) * expit(
         curve.basis @ theta
     )
+    share = np.clip(share, 1e-10, 1 - 1e-10)
+    shape, concentration = SCATTER
+    items = shape / (share * (1 - share)) + concentration
     told = n > 0
     prior = norm.logpdf(theta, curve.mean, precision**-0.5).sum()
-    return binom.logpmf(x[told], n[told], share[told]).sum() + prior
+    yes, no = items * share, items * (1 - share)
+    return np.sum((betaln(yes + x, no + n - x) - betaln(yes, no))[told]) + prior
 
 
 def fitted(curve, n, x, rate, wrong, bend_sd=0.5):
-    rate, wrong = np.atleast_1d(np.asarray(rate, float)), np.atleast_1d(np.asarray(wrong, float))
+    assumed = assume(rate, wrong)
+    n_rates = len(assumed.rate)
     if curve.is_bend.any():
-        precision = curve.precision(np.full(len(rate), bend_sd), SETTINGS)
+        precision = curve.precision(np.full(n_rates, bend_sd), SETTINGS)
     else:
-        precision = np.full((len(rate), len(curve.mean)), 0.2)
+        precision = np.full((n_rates, len(curve.mean)), 0.2)
     told = Told.of(curve, n, x, np.ones(len(n), bool))
-    start = np.tile(curve.mean, (len(rate), 1))
-    return fit(curve, told, rate, wrong, precision, start), precision
+    start = np.tile(curve.mean, (n_rates, 1))
+    return fit(curve, told, assumed, precision, start, 30), precision
 
 
 @pytest.mark.parametrize("groups", [False, True])
@@ -75,7 +87,7 @@ def test_a_start_at_the_mode_of_other_labels_leads_to_the_same_mode():
     fits, precision = fitted(curve, n, x, 1e-3, 0.005)
     told = Told.of(curve, n, x, np.ones(len(n), bool))
     far = fits.mode + 4 * np.random.default_rng(0).normal(size=fits.mode.shape)
-    again = fit(curve, told, np.array([1e-3]), np.array([0.005]), precision, far)
+    again = fit(curve, told, assume(1e-3, 0.005), precision, far, 30)
     miss = (again.mode - fits.mode)[0]
     assert np.sqrt(miss @ fits.curvature[0] @ miss) < 0.1
     assert again.evidence[0] == pytest.approx(fits.evidence[0], abs=0.02)
@@ -84,7 +96,7 @@ def test_a_start_at_the_mode_of_other_labels_leads_to_the_same_mode():
 def test_without_labels_the_fit_is_the_prior():
     curve = make_curve()
     nothing = np.zeros(len(curve.basis))
-    fits, precision = fitted(curve, nothing, nothing, [1e-4, 0.1], [0.005, 0.005])
+    fits, precision = fitted(curve, nothing, nothing, [1e-4, 0.1], 0.005)
     np.testing.assert_allclose(fits.mode, np.tile(curve.mean, (2, 1)))
     np.testing.assert_allclose(fits.curvature[0], np.diag(precision[0]))
     np.testing.assert_allclose(fits.evidence, 0, atol=1e-12)
@@ -108,15 +120,11 @@ def test_evidence_is_the_integral_over_the_coefficients(n_coefficients, rate, wr
     ends = [(m - 8 * s, m + 8 * s) for m, s in zip(fits.mode[0], deviation, strict=True)]
     peak = log_posterior(fits.mode[0], curve, n, x, rate, wrong, precision[0])
 
-    def density(*theta):
-        at = np.array(theta[::-1])
-        return np.exp(log_posterior(at, curve, n, x, rate, wrong, precision[0]) - peak)
-
-    total = (
-        quad(density, *ends[0])[0] if n_coefficients == 1 else dblquad(density, *sum(ends, ()))[0]
-    )
-    ways = binom.logpmf(x, n, 0.5).sum() + n.sum() * np.log(2)  # not in the evidence
-    assert fits.evidence[0] == pytest.approx(np.log(total) + peak - ways, abs=0.03)
+    axes = [np.linspace(low, high, 81) for low, high in ends]
+    points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n_coefficients)
+    heights = [log_posterior(at, curve, n, x, rate, wrong, precision[0]) for at in points]
+    total = np.exp(np.array(heights) - peak).sum() * np.prod([axis[1] - axis[0] for axis in axes])
+    assert fits.evidence[0] == pytest.approx(np.log(total) + peak, abs=0.1)
 
 
 @pytest.mark.parametrize("n_found", [0, 3])
@@ -138,7 +146,7 @@ def test_evidence_tells_rates_apart_as_the_exact_one_does(n_found):
     )
     n, x = np.array([300.0, 40.0, 40.0]), np.array([float(n_found), 30.0, 38.0])
     rates = np.array([1e-4, 1e-3, 1e-2, 1e-1])
-    fits, precision = fitted(curve, n, x, rates, np.full(4, 0.005))
+    fits, precision = fitted(curve, n, x, rates, 0.005)
     exact = []
     for rate, own in zip(rates, precision, strict=True):
         grid = np.linspace(-3, 6, 1001)
@@ -150,8 +158,8 @@ def test_evidence_tells_rates_apart_as_the_exact_one_does(n_found):
 def test_several_rates_at_once_are_those_one_at_a_time():
     curve = make_curve(groups=True)
     n, x = make_labels(curve, 5)
-    rates, wrong = np.array([1e-5, 1e-3, 0.02, 0.3]), np.full(4, 0.005)
-    together, _ = fitted(curve, n, x, rates, wrong)
+    rates = np.array([1e-5, 1e-3, 0.02, 0.3])
+    together, _ = fitted(curve, n, x, rates, 0.005)
     for g, rate in enumerate(rates):
         alone, _ = fitted(curve, n, x, rate, 0.005)
         miss = together.mode[g] - alone.mode[0]
@@ -160,15 +168,45 @@ def test_several_rates_at_once_are_those_one_at_a_time():
 
 
 def test_floors_lie_below_the_curve_and_above_it():
-    """share = rate + (1 - rate - wrong) expit(logit); both shares add up to one."""
-    logit = np.array([-80.0, -1.0, 0.0, 2.0, 80.0])
-    positive, negative = shares(logit, np.full(5, 0.1), np.full(5, 0.2))
-    np.testing.assert_allclose(positive, 0.1 + 0.7 * expit(logit))
-    np.testing.assert_allclose(positive + negative, 1)
-    np.testing.assert_allclose(positive[[0, -1]], [0.1, 0.8])
-    positive, negative = shares(np.array([-800.0, 800.0]), np.zeros(2), np.zeros(2))
-    assert np.all(positive > 0)
-    assert np.all(negative > 0)
+    """share = rate + (1 - rate - wrong) expit(logit), and its derivative."""
+    logit = np.array([[-80.0, -1.0, 0.0, 2.0, 80.0]])
+    both = np.ones(5, bool)
+    share, slope = assume(0.1, 0.2).shares(logit, both, both)
+    np.testing.assert_allclose(share, 0.1 + 0.7 * expit(logit))
+    np.testing.assert_allclose(share[0, [0, -1]], [0.1, 0.8])
+    above, below = (assume(0.1, 0.2).shares(logit + h, both, both)[0] for h in (1e-5, -1e-5))
+    np.testing.assert_allclose(slope, (above - below) / 2e-5, atol=1e-9)
+    share, _ = assume(0.0, 0.0).shares(np.array([[-800.0, 800.0]]), both[:2], both[:2])
+    assert np.all((share > 0) & (share < 1))
+
+
+def test_the_likelihood_is_beta_binomial_and_its_derivative_is_right():
+    curve = make_curve(6, 2)
+    n, x = np.array([9.0, 40, 3, 200, 1, 7]), np.array([9.0, 22, 0, 3, 1, 2])
+    told = Told.of(curve, n, x, np.ones(6, bool))
+    share = np.array([[0.9, 0.4, 1e-3, 0.02, 1e-4, 0.5], [0.999, 0.6, 1e-6, 0.01, 0.3, 0.1]])
+    assumed = assume([0.1, 0.2], 0.1)
+    items = SCATTER[0] / (share * (1 - share)) + SCATTER[1]
+    exact = betabinom.logpmf(x, n, items * share, items * (1 - share))
+    ways = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
+    np.testing.assert_allclose(told.height(assumed, share), (exact - ways).sum(axis=1), atol=1e-6)
+    for k in range(6):
+        step = np.zeros(6)
+        step[k] = 1e-4
+        up, down = (told.height(assumed, share * (1 + sign * step)) for sign in (1, -1))
+        slope = (up - down) / (2e-4 * share[:, k])
+        found = told.gradient(assumed, share)[:, k]
+        np.testing.assert_allclose(found * share[:, k], slope * share[:, k], rtol=1e-3, atol=1e-4)
+
+
+def test_information_is_that_of_a_count_with_the_variance_of_a_beta_binomial():
+    curve = make_curve(3, 1)
+    n = np.array([1.0, 30.0, 500.0])
+    told = Told.of(curve, n, n * 0, np.ones(3, bool))
+    share = np.array([[0.3, 0.01, 0.6]])
+    items = SCATTER[0] / (share * (1 - share)) + SCATTER[1]
+    variance = betabinom.var(n, items * share, items * (1 - share))
+    np.testing.assert_allclose(told.information(assume(0, 0), share), n**2 / variance)
 
 
 def test_cells_without_labels_or_not_used_are_not_told():
@@ -177,17 +215,16 @@ def test_cells_without_labels_or_not_used_are_not_told():
     told = Told.of(curve, n, x, np.array([True, True, True, False]))
     np.testing.assert_array_equal(told.n, [3, 5])
     np.testing.assert_array_equal(told.n_positive, [3, 1])
-    below, above = told.floors(np.array([0.1, 0.2]), np.array([0.3, 0.4]))
-    np.testing.assert_array_equal(below, [[0, 0], [0.1, 0.2]])
-    np.testing.assert_array_equal(above, [[0.3, 0.4], [0, 0]])
+    np.testing.assert_array_equal(told.low, [False, True])
+    np.testing.assert_array_equal(told.high, [True, False])
 
 
 def test_the_walk_is_a_random_walk_with_a_deviation_of_its_own_near_the_threshold():
     """cov(w(s), w(t)) = min of the variances reached, 0 across the threshold."""
-    place = np.array([-5.3, -2.6, -2.0, -0.1, 0.0, 0.3, 0.5, 1.0, 1.7, 2.5, 4.0, 4.4])
+    place = np.array([-5.3, -2.6, -2.0, -0.1, 0.0, 0.3, 0.5, 1.0, 1.7, 2.5, 4.0, 4.4, 6.0, 7.0])
     walk, length = walk_basis(place)
-    rank = expit(-place)
-    curve = Curve.along(rank, 0.5, np.zeros(12, int), rank > 2, rank > 2, SETTINGS)
+    nowhere = np.zeros(14, bool)
+    curve = Curve.along(place, np.zeros(14, int), nowhere, nowhere, SETTINGS)
     np.testing.assert_allclose(curve.basis[:, 2:], walk, atol=1e-12)
     for bend_sd in (0.3, 0.8):
         precision = curve.precision(np.array([bend_sd]), SETTINGS)[0, 2:]
@@ -200,13 +237,15 @@ def test_the_walk_is_a_random_walk_with_a_deviation_of_its_own_near_the_threshol
             for low, high in ((0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1), (1, 1.5), (1.5, 2)):
                 part = np.clip((t - low) / (high - low), 0, 1)
                 total += part**2 * (high - low) * bend_sd**2
-            whole, rest = divmod(max(t - 2, 0), 1)
-            return total + SETTINGS.far_sd**2 * (whole + rest**2)
+            for low, high in ((2, 3), (3, 4), (4, 6), (6, 8)):
+                part = np.clip((t - low) / (high - low), 0, 1)
+                total += part**2 * (high - low) * SETTINGS.far_sd**2
+            return total
 
         np.testing.assert_allclose(covariance.diagonal(), [variance(t) for t in place], atol=1e-9)
         np.testing.assert_allclose(covariance[place < 0][:, place > 0], 0, atol=1e-12)
         # Increments from a knot on are independent of the way there.
-        for knot, further in ((0.5, 2.5), (1.0, 1.7), (4.0, 4.4), (-2.0, -5.3)):
+        for knot, further in ((0.5, 2.5), (1.0, 1.7), (4.0, 4.4), (6.0, 7.0), (-2.0, -5.3)):
             pair = np.searchsorted(place, [knot, further])
             assert covariance[tuple(pair)] == pytest.approx(variance(knot))
 
@@ -238,6 +277,7 @@ def test_mid_ranks_are_shares_of_the_pool_above_the_middle_of_a_cell():
         {"hidden": float("nan")},
         {"mass": float("inf")},
         {"bend_sds": ()},
+        {"concentrations": (100.0,)},
         {"bend_sds": (0.3, 0)},
         {"far_sd": "3"},
         {"n_draws": 0},

@@ -150,7 +150,7 @@ def test_labels_go_where_the_cut_is_decided(case, evaluation):
     above = [
         np.sum(scores[[q for q in one.state.ledger.label_of]] >= 0.5) for one in (evaluation, other)
     ]
-    assert above[0] > 2 * above[1]
+    assert above[0] > 1.5 * above[1]
 
 
 def test_another_design_certifies_by_its_covariance(case):

@@ -26,7 +26,8 @@ from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
 from haystat.response.labels import LabelView, label_view
-from haystat.response.posterior import mean_root
+from haystat.response.posterior import QUICK, mean_root
+from haystat.response.regions import Regions
 from haystat.response.settings import ModelSettings
 from haystat.response.threads import one_thread
 
@@ -53,16 +54,16 @@ class Assisted(ModelSettings, Design):
     rare: shares of labels that go against all predictions attract labels in proportion to the share
         rather than to its square root, where they are below this.
     uniform: share of the labels spread evenly, from the first to the second value as the labels
-        reach `dense` of the items; `by_cell` of them evenly over the cells, the others over the
-        items. So small cells are looked into as well, whatever the model thinks of them.
+        reach `dense` of the items; `by_region` of them evenly over the regions, the others over
+        the items. So small regions are looked into as well, whatever the model thinks of them.
     least: of the rate that a cell would have if nothing had been drawn before; always kept, so that
         every stage can speak about every cell.
     """
 
     method: int = 2
-    rare: float = 0.01
-    uniform: tuple[float, float] = (0.1, 0.3)
-    by_cell: float = 0.8
+    rare: float = 0.003
+    uniform: tuple[float, float] = (0.2, 0.35)
+    by_region: float = 0.8
     dense: float = 0.2
     least: float = 0.02
     name = "assisted"
@@ -76,13 +77,13 @@ class Assisted(ModelSettings, Design):
                 "knows method 2; use the version of haystat that wrote it"
             )
         if not isinstance(self.uniform, tuple | list) or len(self.uniform) != 2:
-            raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.1, 0.3)")
+            raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.2, 0.35)")
         low, high = self.uniform
         object.__setattr__(self, "uniform", (low, high))  # a list, where it comes from a file
         if not 0 < low <= high <= 1:
             raise BadOption(f"uniform is {self.uniform}; give two shares, 0 < first <= second <= 1")
-        if not 0 <= self.by_cell <= 1:
-            raise BadOption(f"by_cell is {self.by_cell}; it must lie between 0 and 1")
+        if not 0 <= self.by_region <= 1:
+            raise BadOption(f"by_region is {self.by_region}; it must lie between 0 and 1")
         for name in ("rare", "dense", "least"):
             if not 0 < getattr(self, name) < np.inf:
                 raise BadOption(f"{name} is {getattr(self, name)}; it must be positive")
@@ -137,7 +138,7 @@ class Assisted(ModelSettings, Design):
         weights = problem.measure.component_weights()
         spread = np.sqrt(label_variance(share, seen, influence, weights))
         total = float(spread @ size)
-        even = self._even(size, np.asarray(problem.losses.support.any(axis=1)))
+        even = self._even(size, np.asarray(problem.losses.support.any(axis=1)), state.view.regions)
         if not total > 0:
             return even
         low, high = self.uniform
@@ -150,15 +151,17 @@ class Assisted(ModelSettings, Design):
         n, events = state.view.events(state.labelled)
         model = state.view.model
         with one_thread():
-            mixture = model.fitted(n, events, state.modes, np.array(self.bend_sds[-1:]))
+            mixture = model.fitted(n, events, state.modes, QUICK)
             share = state.view.shares(mean_root(model, mixture, n, events), state.labelled)
         return replace(state, share=share, modes=mixture.fits.mode)
 
-    def _even(self, size: IntArray, reach: NDArray[np.bool_]) -> FloatArray:
+    def _even(self, size: IntArray, reach: NDArray[np.bool_], regions: Regions) -> FloatArray:
         """Sizes of items that are spread evenly over those in reach, (K,)."""
-        by_item = 1.0 / max(float(size[reach].sum()), 1.0)
-        by_cell = 1.0 / (max(int(reach.sum()), 1) * np.maximum(size, 1))
-        return np.where(reach, (1 - self.by_cell) * by_item + self.by_cell * by_cell, 0.0)
+        within = regions.total(size * reach)
+        by_item = 1.0 / max(float(within.sum()), 1.0)
+        by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
+        even = (1 - self.by_region) * by_item + self.by_region * by_region[regions.of_cell]
+        return np.where(reach, even, 0.0)
 
 
 def contradicted(problem: Problem) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.blocks import Blocks
 from haystat.response.labels import LabelView
-from haystat.response.posterior import draw_shares
+from haystat.response.posterior import THOROUGH, draw_shares
 
 MOST_EXACT = 10**9  # items from which numpy draws without replacement
 RARE = 0.05  # share below which events are rare
@@ -91,7 +91,7 @@ class Pools:
         model = self.view.model
         if not model.curve.high.any():
             return []
-        low = model.curve.low
+        low = model.curve.low[self.view.regions.of_cell]
         hidden = self.events[:, low].sum(axis=1)
         hidden = hidden + self.labels.counts[low, 1:].sum()
         positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
@@ -153,9 +153,8 @@ def posterior_shares(
 ) -> FloatArray:
     """Draws of the share of events among the unlabelled items of each cell, (S, K)."""
     n, events = view.events(counts)
-    model = view.model
-    mixture = model.fitted(n, events, start, np.array(model.settings.bend_sds))
-    return draw_shares(model, mixture, n, events, rng)
+    mixture = view.model.fitted(n, events, start, THOROUGH)
+    return draw_shares(view.model, mixture, n, events, rng)[:, view.regions.of_cell]
 
 
 def unlabelled(size: IntArray, counts: IntArray, nobody: IntArray) -> IntArray:

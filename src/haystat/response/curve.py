@@ -1,16 +1,17 @@
-"""How the share of positives falls with the rank of the score: a curve, and floors beneath it.
+"""How the share of positives falls with the rank of the score: a curve, floors, and scatter.
 
-The coordinate of a cell is t = -logit(rank), rank its place from the top as a share of the pool:
+The coordinate of a region is t = -logit(rank), rank its place from the top as a share of the pool:
 whatever the scale of the scores, a share of positives that falls like a power of the rank is a
-straight line in the logit. The logit of the curve is a line plus a random walk in t, with knots one
-unit apart, counted from the decision threshold, plus an offset for cells that are predicted
-otherwise. Beneath the curve lies a floor: in cells predicted negative a share `rate` of positives
-that the score knows nothing of, in cells predicted positive a share `wrong` of negatives:
+straight line in the logit. The logit of the curve is a line plus a random walk in t, with knots
+counted from the decision threshold, plus an offset for regions that are predicted otherwise.
+Beneath the curve lies a floor: where all predict negative a share `rate` of positives that the
+score knows nothing of, where all predict positive a share `wrong` of negatives:
 
-    share = rate + (1 - rate - wrong) expit(basis @ coefficients).
+    p = rate + (1 - rate - wrong) expit(basis @ coefficients).
 
+The share of a region scatters about p by a beta distribution, so that its labels are beta-binomial.
 `fit` finds the posterior mode of the coefficients and Laplace's evidence for several rates and
-standard deviations of the walk at once.
+states of the curve at once.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, gammaln, psi
 
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.response.settings import ModelSettings
 
-# Knots of the walk, in units of t from the threshold: close where the curve falls, then 1 apart.
+# Knots of the walk, in units of t from the threshold: close where the curve falls.
 NEAR = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
-NEWTON_STEPS = 12
+FAR = np.array([3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 60.0])
 HALVINGS = 10
 SMALL_GAIN = 1e-3  # of the log posterior, at which Newton's steps end
 ROUNDING = 1e-6  # of the log posterior
-TINY = 1e-17
+TINY = 1e-10  # nearest that a share comes to 0 or 1
 EDGE = 1e-12  # nearest that a rank comes to 0 or 1
 
 
 @dataclass(frozen=True)
 class Curve:
-    """basis (K, p) of the curve's logit, the prior mean (p,), and where floors lie.
+    """basis (R, p) of the curve's logit, the prior mean (p,), and where floors lie.
 
-    low and high (K,) mark cells that all systems predict negative or positive; is_bend (p,) marks
+    low and high (R,) mark regions that all systems predict negative or positive; is_bend (p,) marks
     the coefficients of the walk, slopes of segments that are length (r,) long.
     """
 
@@ -51,18 +52,15 @@ class Curve:
     @classmethod
     def along(
         cls,
-        rank: FloatArray,
-        threshold_rank: float,
+        place: FloatArray,
         group: IntArray,
         low: BoolArray,
         high: BoolArray,
         settings: ModelSettings,
     ) -> Curve:
-        """rank (K,) is the mid-rank of each cell from the top; group (K,) how it is predicted."""
-        t = minus_logit(rank)
-        anchor = float(np.clip(minus_logit(np.array([threshold_rank]))[0], t.min(), t.max()))
-        line = np.column_stack([np.ones_like(t), t - anchor])
-        walk, length = walk_basis(t - anchor)
+        """place (R,) is t of each region less that of the threshold; group (R,) how predicted."""
+        line = np.column_stack([np.ones_like(place), place])
+        walk, length = walk_basis(place)
         groups = np.unique(group)[1:]
         offsets = (group[:, None] == groups).astype(np.float64)
         basis = np.hstack([line, walk, offsets])
@@ -72,7 +70,7 @@ class Curve:
         return cls(basis, mean, low, high, kind == 1, length)
 
     def precision(self, bend_sd: FloatArray, settings: ModelSettings) -> FloatArray:
-        """Prior precision of the coefficients for each standard deviation of the walk, (G, p)."""
+        """Prior precision of the coefficients for standard deviations of the walk (G,), (G, p)."""
         deviation = np.full((len(bend_sd), len(self.mean)), settings.group_sd)
         deviation[:, 0], deviation[:, 1] = settings.intercept_sd, settings.slope_sd
         near = self.length < 1
@@ -83,16 +81,46 @@ class Curve:
 
 @dataclass(frozen=True)
 class Fits:
-    """Posterior modes (G, p) with their curvature (G, p, p) and log evidence (G,)."""
+    """Posterior modes (G, p) with their height (G,), curvature (G, p, p) and log evidence (G,)."""
 
     mode: FloatArray
+    height: FloatArray
     curvature: FloatArray
     evidence: FloatArray
 
 
 @dataclass(frozen=True)
+class Assumed:
+    """What is taken as given for each of G curves: floors rate and wrong (G,), and the scatter."""
+
+    rate: FloatArray
+    wrong: FloatArray
+    shape: FloatArray
+    concentration: FloatArray
+
+    def picked(self, which: IntArray) -> Assumed:
+        """Those of some of the curves."""
+        parts = (self.rate, self.wrong, self.shape, self.concentration)
+        return Assumed(*(part[which] for part in parts))
+
+    def shares(
+        self, logit: FloatArray, low: BoolArray, high: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Shares (G, R) of curves with floors, never quite 0 or 1, and their slope in the logit."""
+        below, above = self.rate[:, None] * low, self.wrong[:, None] * high
+        curve, room = expit(logit), 1 - below - above
+        share = np.clip(below + room * curve, TINY, 1 - TINY)
+        return share, np.asarray(room * curve * (1 - curve))
+
+    def pseudo_counts(self, share: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Parameters of the beta distributions about shares (G, R)."""
+        a, b = self.shape[:, None], self.concentration[:, None]
+        return a / (1 - share) + b * share, a / share + b * (1 - share)
+
+
+@dataclass(frozen=True)
 class Told:
-    """What is known of the cells that have labels: basis (A, p), n and n_positive (A,), floors."""
+    """What is known of the regions that have labels: basis (A, p), n, n_positive (A,), floors."""
 
     basis: FloatArray
     n: FloatArray
@@ -102,75 +130,71 @@ class Told:
 
     @classmethod
     def of(cls, curve: Curve, n: FloatArray, n_positive: FloatArray, used: BoolArray) -> Told:
-        """The cells that have labels and are used."""
+        """The regions that have labels and are used."""
         told = np.flatnonzero((n > 0) & used)
         rows = curve.basis[told], n[told], n_positive[told], curve.low[told], curve.high[told]
         return cls(*rows)
 
-    def floors(self, rate: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Share of positives below the curve, of negatives above it, (A, G) for rates (G,)."""
-        return self.low[:, None] * rate, self.high[:, None] * wrong
+    def height(self, assumed: Assumed, share: FloatArray) -> FloatArray:
+        """Log likelihood of shares (G, A), beta-binomial but for a constant, (G,)."""
+        yes, no = assumed.pseudo_counts(share)
+        found = gammaln(yes + self.n_positive) - gammaln(yes)
+        found += gammaln(no + self.n - self.n_positive) - gammaln(no)
+        return np.asarray(np.sum(found - gammaln(yes + no + self.n) + gammaln(yes + no), axis=1))
 
-    def height(self, positive: FloatArray, negative: FloatArray) -> FloatArray:
-        """Log likelihood of shares of positives and negatives (A, G), (G,)."""
-        n_negative = self.n - self.n_positive
-        some, others = np.flatnonzero(self.n_positive), np.flatnonzero(n_negative)
-        found = self.n_positive[some] @ np.log(positive[some])
-        return np.asarray(found + n_negative[others] @ np.log(negative[others]))
+    def gradient(self, assumed: Assumed, share: FloatArray) -> FloatArray:
+        """Derivative of the log likelihood by the shares, (G, A)."""
+        yes, no = assumed.pseudo_counts(share)
+        a, b = assumed.shape[:, None], assumed.concentration[:, None]
+        both = psi(yes + no + self.n) - psi(yes + no)
+        by_yes = psi(yes + self.n_positive) - psi(yes) - both
+        by_no = psi(no + self.n - self.n_positive) - psi(no) - both
+        return np.asarray(by_yes * (a / (1 - share) ** 2 + b) - by_no * (a / share**2 + b))
 
-
-def shares(
-    logit: FloatArray, below: FloatArray, above: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Share of positives and of negatives under a curve with floors; never quite zero."""
-    curve = expit(logit)
-    room = 1 - below - above
-    positive = np.maximum(below + room * curve, TINY)
-    return positive, np.maximum(above + room * (1 - curve), TINY)
+    def information(self, assumed: Assumed, share: FloatArray) -> FloatArray:
+        """n^2 over the variance of a beta-binomial count, (G, A)."""
+        total = np.add(*assumed.pseudo_counts(share))
+        return np.asarray(self.n / (share * (1 - share) * (1 + (self.n - 1) / (total + 1))))
 
 
 def fit(
     curve: Curve,
     told: Told,
-    rate: FloatArray,
-    wrong: FloatArray,
+    assumed: Assumed,
     precision: FloatArray,
     start: FloatArray,
+    most_steps: int,
 ) -> Fits:
-    """Fisher scoring from start (G, p), for rates (G,) and prior precisions (G, p) at once."""
-    below, above = told.floors(rate, wrong)
-    room = 1 - below - above
+    """Newton's steps from start (G, p) for G assumptions and prior precisions (G, p) at once."""
     pairs = np.triu_indices(len(curve.mean))
     products = told.basis[:, pairs[0]] * told.basis[:, pairs[1]]
 
     def look(at: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Height of the log posterior (G,), with the shares (A, G) that it is made of."""
-        positive, negative = shares(told.basis @ at.T, below, above)
+        """Height of the log posterior (G,), with the shares and slopes (G, A) it is made of."""
+        share, slope = assumed.shares(at @ told.basis.T, told.low, told.high)
         penalty = np.sum(precision * (at - curve.mean) ** 2, axis=1) / 2
-        return told.height(positive, negative) - penalty, positive, negative
+        return told.height(assumed, share) - penalty, share, slope
 
-    at, (best, positive, negative) = start, look(start)
-    for _ in range(NEWTON_STEPS):
-        slope = (positive - below) * (negative - above) / room
-        residual = told.n_positive[:, None] / positive
-        residual -= (told.n - told.n_positive)[:, None] / negative
-        gradient = (slope * residual).T @ told.basis - precision * (at - curve.mean)
-        information = (told.n[:, None] * slope**2 / (positive * negative)).T @ products
+    at, (best, share, slope) = start, look(start)
+    for _ in range(most_steps):
+        gradient = (told.gradient(assumed, share) * slope) @ told.basis
+        gradient -= precision * (at - curve.mean)
+        information = (told.information(assumed, share) * slope**2) @ products
         curvature = _symmetric(information, pairs) + _diagonal(precision)
         step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-        found, positive, negative = look(at + step)
+        found, share, slope = look(at + step)
         for _ in range(HALVINGS):
             worse = found < best - ROUNDING
             if not worse.any():
                 break
             step[worse] /= 2
-            found, positive, negative = look(at + step)
+            found, share, slope = look(at + step)
         at, gain, best = at + step, float(np.max(found - best)), found
         if gain < SMALL_GAIN:
             break
     _, log_determinant = np.linalg.slogdet(curvature)
     evidence = best + np.sum(np.log(precision), axis=1) / 2 - log_determinant / 2
-    return Fits(at, curvature, evidence)
+    return Fits(at, best, curvature, evidence)
 
 
 def _symmetric(upper: FloatArray, pairs: tuple[IntArray, ...]) -> FloatArray:
@@ -189,8 +213,7 @@ def _diagonal(values: FloatArray) -> FloatArray:
 def walk_basis(place: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A random walk by the slopes of its segments (K, r), zero at 0, and their lengths (r,)."""
     low, high = float(place.min()), float(place.max())
-    far = np.arange(NEAR[-1], max(high, -low) + 1) + 1
-    knots = np.concatenate([-far[::-1], -NEAR[::-1], [0.0], NEAR, far])
+    knots = np.concatenate([-FAR[::-1], -NEAR[::-1], [0.0], NEAR, FAR])
     starts, ends = knots[:-1], knots[1:]
     reached = (starts < high) & (ends > low)
     starts, ends = starts[reached], ends[reached]

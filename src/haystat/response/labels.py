@@ -18,6 +18,7 @@ from haystat.pool.problem import Problem
 from haystat.response.curve import Curve, mid_ranks
 from haystat.response.order import predicted_low, ranks
 from haystat.response.posterior import LabelModel
+from haystat.response.regions import Regions
 from haystat.response.settings import ModelSettings
 
 ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
@@ -27,22 +28,23 @@ CONFUSION = 2.0  # items that the prior of the other classes counts for
 
 @dataclass(frozen=True)
 class LabelView:
-    """The model, the class (K,) that is no event in each cell, and what an event may be.
+    """The model of the regions, the class (K,) that is no event in a cell, what an event may be.
 
     group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
     an event of the group may have.
     """
 
     model: LabelModel
+    regions: Regions
     reference: IntArray
     group: IntArray
     other: FloatArray
 
     def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Labels of each cell, and how many of them are events, (K,) each; labelled (K, C)."""
+        """Labels of each region, and how many of them are events, (R,) each; labelled (K, C)."""
         n = labelled.sum(axis=1)
         quiet = labelled[np.arange(len(labelled)), self.reference]
-        return n.astype(np.float64), (n - quiet).astype(np.float64)
+        return self.regions.total(n), self.regions.total(n - quiet)
 
     def classes_of_events(self, labelled: IntArray) -> FloatArray:
         """Pseudo-counts of the classes of events in each group after some labels, (G, C)."""
@@ -53,7 +55,8 @@ class LabelView:
         return total
 
     def shares(self, event_share: FloatArray, labelled: IntArray) -> FloatArray:
-        """Share of each class in each cell, (K, C), from the share of events (K,)."""
+        """Share of each class in each cell, (K, C), from the share of events (R,)."""
+        event_share = event_share[self.regions.of_cell]
         total = self.classes_of_events(labelled)
         share = (total / total.sum(axis=1, keepdims=True))[self.group] * event_share[:, None]
         share[np.arange(len(share)), self.reference] += 1 - event_share
@@ -68,38 +71,37 @@ def label_view(problem: Problem, settings: ModelSettings) -> LabelView:
 
 def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     rank, threshold = ranks(problem)
+    size = problem.cells.size.astype(np.float64)
     low = predicted_low(problem)
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
     follows = _follows_score(problem.stratum_prior[:, 1])
     group = _patterns(problem) if follows else problem.cells.stratum
-    curve = Curve.along(rank, threshold, group, low, high, settings)
-    size = problem.cells.size.astype(np.float64)
     mass = low & (size > MASS * problem.size)
+    regions = Regions.along(rank, threshold, np.asarray(2 * group + mass), size)
+    first = regions.first
+    curve = Curve.along(regions.place, group[first], low[first], high[first], settings)
+    model = LabelModel(curve, regions.size, mass[first], settings)
     reference = np.zeros(len(size), dtype=np.int64)
-    return LabelView(
-        LabelModel(curve, size, mass, settings), reference, reference, np.array([[0.0, 1.0]])
-    )
+    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]))
 
 
 def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     cells, n_classes = problem.cells, problem.n_classes
-    row = np.arange(len(cells))
     reference = cells.example.predictions[:, 0]
-    event = 1 - cells.prior[row, reference]
+    event = 1 - cells.prior[np.arange(len(cells)), reference]
     size = cells.size.astype(np.float64)
     order = np.lexsort((cells.stratum, event))[::-1]
     expected = float(np.clip(size @ event, 0.5, problem.size - 0.5)) / problem.size
     group = _patterns(problem)
-    everywhere = np.ones(len(cells), dtype=bool)
-    curve = Curve.along(
-        mid_ranks(order, cells.size), expected, group, everywhere, ~everywhere, settings
-    )
+    regions = Regions.along(mid_ranks(order, cells.size), expected, group, size)
+    everywhere = np.ones(len(regions.first), dtype=bool)
+    curve = Curve.along(regions.place, group[regions.first], everywhere, ~everywhere, settings)
+    model = LabelModel(curve, regions.size, ~everywhere, settings)
     other = np.zeros((int(group.max()) + 1, n_classes))
     np.add.at(other, group, cells.prior * size[:, None])
     other[group, reference] = 0.0
     other *= CONFUSION / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
-    nothing = np.zeros(len(cells), dtype=bool)
-    return LabelView(LabelModel(curve, size, nothing, settings), reference, group, other)
+    return LabelView(model, regions, reference, group, other)
 
 
 def _patterns(problem: Problem) -> IntArray:

@@ -1,21 +1,21 @@
 """The posterior of the labels that are missing: a curve, hidden positives, a mass of equal scores.
 
-A grid over the rate of hidden positives and the restlessness of the curve, with Laplace's
-approximation for the curve at each point, gives a mixture. Draws from it are reweighted by the
-exact likelihood (importance sampling), so that what the labels exclude is excluded although the
-approximation would allow it. Everything that is said about the pool comes from these draws.
+A grid over the rate of hidden positives and the state of the curve, with Laplace's approximation
+for the curve at each point, gives a mixture. Draws from it are reweighted by the exact posterior
+(importance sampling), so that what the labels exclude is excluded although the approximation would
+allow it. Everything that is said about the pool comes from these draws.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, log_ndtr, logsumexp, ndtr
+from scipy.special import expit, gammaln, log_ndtr, ndtr
 
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
-from haystat.response.curve import Curve, Fits, Told, fit, shares
+from haystat.response.curve import Assumed, Curve, Fits, Told, fit
 from haystat.response.settings import ModelSettings
 
 N_RATES = 10  # of the grid of hidden positives
@@ -25,13 +25,38 @@ PER_DRAW = 2  # draws of the mixture for each that is kept
 HALF = 0.5  # item that stands in for a class without any, in a ratio
 NO_ERRORS = 0.01  # added to the errors per hit, so that a perfect record is no proof
 MOST_ERRORS = 10.0  # per hit: beyond, a system is simply bad
+MOST_WRONG = 0.9  # largest share of wrong predictions
 N_GRID = 64  # of the rates in a mass
-WRONG = np.exp(np.linspace(np.log(1e-5), np.log(0.9), 24))  # grid of shares of wrong predictions
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How thoroughly the model is fitted: states of the curve, most Newton steps."""
+
+    states: slice
+    most_steps: int
+
+
+THOROUGH = Effort(slice(None), 12)
+#: the restless state alone, never sure of itself; the next stage goes on from where this one ends
+QUICK = Effort(slice(-1, None), 3)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What hidden positives are relative to: positives in sight, and errors per hit, (G,) each."""
+
+    positives: FloatArray
+    errors: FloatArray
+
+    def median(self, factor: float, power: float) -> FloatArray:
+        """Likely number of hidden ones, (G,)."""
+        return np.asarray(factor * self.positives * self.errors**power)
 
 
 @dataclass(frozen=True)
 class LabelModel:
-    """The cells of a pool as the model sees them: size (K,), and which are a mass (K,)."""
+    """The regions of a pool: their curve and size (R,), and which are a mass (R,)."""
 
     curve: Curve
     size: FloatArray
@@ -40,7 +65,7 @@ class LabelModel:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """The grid of hidden positives, as shares of the items predicted negative, (R,)."""
+        """The grid of hidden positives, as shares of the items predicted negative."""
         n_low = self.size[self.curve.low & ~self.mass].sum()
         if n_low == 0:
             return np.zeros(1)
@@ -53,70 +78,66 @@ class LabelModel:
         return float(np.log(self.rates[1] / self.rates[0])) if len(self.rates) > 1 else 0.0
 
     def fitted(
-        self, n: FloatArray, n_positive: FloatArray, start: FloatArray | None, bend_sds: FloatArray
+        self, n: FloatArray, n_positive: FloatArray, start: FloatArray | None, effort: Effort
     ) -> Mixture:
-        """The mixture after n_positive of n labels (K,) in each cell; start (G, p) or None."""
-        rate = np.tile(self.rates, len(bend_sds))
-        precision = self.curve.precision(np.repeat(bend_sds, len(self.rates)), self.settings)
+        """The mixture after n_positive of n labels (R,); the fit begins at start (G, p), if any."""
+        chosen = self.settings
+        of_states = chosen.bend_sds, chosen.shapes, chosen.concentrations
+        bend, shape, concentration = (
+            np.repeat(values[effort.states], len(self.rates)) for values in of_states
+        )
+        rate = np.resize(self.rates, len(bend))
+        precision = self.curve.precision(bend, chosen)
         start = np.resize(self.curve.mean if start is None else start, precision.shape)
+        assumed = Assumed(rate, np.full(len(rate), chosen.wrong), shape, concentration)
         told = self.told(n, n_positive)
-        wrong = np.full(len(rate), self.settings.wrong)
-        fits = fit(self.curve, told, rate, wrong, precision, start)
-        trend = np.where(self.mass, 0.0, expit(fits.mode @ self.curve.basis.T))
-        median = self.hidden_median(n, n_positive, trend)
-        log_weight = fits.evidence + self._log_prior(rate, median)
-        return Mixture(fits, rate, precision, median, log_weight)
+        fits = fit(self.curve, told, assumed, precision, start, effort.most_steps)
+        sight = self.sight(n, n_positive, fits.mode)
+        return Mixture(fits, assumed, precision, sight, fits.evidence + self._prior(rate, sight))
 
     def told(self, n: FloatArray, n_positive: FloatArray) -> Told:
-        """What the labels (K,) say about the curve."""
-        trust = self.settings.trust
-        return Told.of(self.curve, trust * n, trust * n_positive, ~self.mass)
+        """What the labels (R,) say about the curve."""
+        return Told.of(self.curve, n, n_positive, ~self.mass)
 
-    def hidden_median(self, n: FloatArray, n_positive: FloatArray, share: FloatArray) -> FloatArray:
-        """Positives to which hidden ones are relative, (G,), for shares (G, K) without hidden ones.
-
-        Errors on one side of the threshold tell of errors on the other: with FP false for TP true
-        positives among the predicted ones, sqrt(FP / TP + 0.01) times the positives in sight.
-        """
-        positives = n_positive + (self.size - n) * share
+    def sight(self, n: FloatArray, n_positive: FloatArray, coefficients: FloatArray) -> Sight:
+        """Positives by the curve alone; with errors on one side come errors on the other."""
+        trend = np.where(self.mass, 0.0, expit(coefficients @ self.curve.basis.T))
+        positives = n_positive + (self.size - n) * trend
         true = positives[:, self.curve.high].sum(axis=1) + HALF
         false = (self.size - positives)[:, self.curve.high].sum(axis=1) + HALF
         errors = np.minimum(false / true, MOST_ERRORS) + NO_ERRORS
-        return np.asarray(np.sqrt(errors) * np.maximum(positives.sum(axis=1), 1.0))
+        return Sight(np.maximum(positives.sum(axis=1), 1.0), errors)
 
-    def _log_prior(self, rate: FloatArray, median: FloatArray) -> FloatArray:
-        """Log prior probability of the grid's bins, (G,), lognormal around `median` (G,)."""
-        step = self.rate_step
+    def _prior(self, rate: FloatArray, sight: Sight) -> FloatArray:
+        """Log prior probability of the grid's bins (G,), lognormal around what is in sight."""
+        step, chosen = self.rate_step, self.settings
         if step == 0:
             return np.zeros_like(rate)
         n_low = self.size[self.curve.low & ~self.mass].sum()
-        place = np.log(rate * n_low / (self.settings.hidden * median))
-        upper, lower = ((place + side * step / 2) / self.settings.hidden_sd for side in (1, -1))
+        place = np.log(rate * n_low / sight.median(chosen.hidden, chosen.hidden_power))
+        upper, lower = ((place + side * step / 2) / chosen.hidden_sd for side in (1, -1))
         first, last = rate == self.rates[0], rate == self.rates[-1]
         inside = np.log(np.maximum(ndtr(upper) - ndtr(lower), 1e-300))
         tails = np.where(last, log_ndtr(-lower), inside)
         return np.asarray(np.where(first, log_ndtr(upper), tails))
 
-    def mass_rate(self, n: float, n_positive: float, size: float, median: FloatArray) -> FloatArray:
+    def mass_posterior(self, n: float, n_positive: float, size: float, sight: Sight) -> FloatArray:
         """Log posterior of the share of positives in a mass on `mass_grid`, (S, N_GRID)."""
-        grid = mass_grid(size)
+        grid, chosen = mass_grid(size), self.settings
         likelihood = n_positive * np.log(grid) + (n - n_positive) * np.log1p(-grid)
-        likelihood *= self.settings.trust
-        place = np.log(grid * size / (self.settings.mass * median[:, None]))
-        return np.asarray(likelihood - (place / self.settings.mass_sd) ** 2 / 2)
+        median = sight.median(chosen.mass, chosen.mass_power)
+        place = np.log(grid * size / median[:, None])
+        return np.asarray(likelihood - (place / chosen.mass_sd) ** 2 / 2)
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Laplace's approximation at every point of the grid, with its log weight (G,).
-
-    median (G,) is what hidden_median says at the mode.
-    """
+    """Laplace's approximation at every point of the grid, with its log weight (G,)."""
 
     fits: Fits
-    rate: FloatArray
+    assumed: Assumed
     precision: FloatArray
-    median: FloatArray
+    sight: Sight
     log_weight: FloatArray
 
     @property
@@ -126,20 +147,36 @@ class Mixture:
         return np.asarray(weight / weight.sum())
 
 
+def share_posterior(
+    model: LabelModel,
+    assumed: Assumed,
+    coefficients: FloatArray,
+    n: FloatArray,
+    n_positive: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Parameters of the beta distributions of regions' shares, (G, R) each; of a mass, the prior's.
+
+    The shares scatter about the curve, and the labels of a region pull its own share.
+    """
+    share, _ = assumed.shares(coefficients @ model.curve.basis.T, model.curve.low, model.curve.high)
+    yes, no = assumed.pseudo_counts(share)
+    return yes + n_positive * ~model.mass, no + (n - n_positive) * ~model.mass
+
+
 def mean_root(model: LabelModel, mixture: Mixture, n: FloatArray, x: FloatArray) -> FloatArray:
-    """The square of the mean root of each cell's share over the mixture, (K,).
+    """The square of the mean root of each region's share over the mixture, (R,).
 
     Labels are spread in proportion to roots of shares (Neyman), so the mean root is what counts.
     """
-    logit = mixture.fits.mode @ model.curve.basis.T
-    wrong = model.settings.wrong * model.curve.high
-    positive, _ = shares(logit, mixture.rate[:, None] * model.curve.low, np.asarray(wrong))
-    root = mixture.weight @ np.sqrt(positive)
-    for cell in np.flatnonzero(model.mass):
-        log_posterior = model.mass_rate(n[cell], x[cell], model.size[cell], mixture.median)
+    yes, no = share_posterior(model, mixture.assumed, mixture.fits.mode, n, x)
+    log_root = gammaln(yes + 0.5) - gammaln(yes) + gammaln(yes + no) - gammaln(yes + no + 0.5)
+    root = mixture.weight @ np.exp(log_root)
+    for region in np.flatnonzero(model.mass):
+        size = model.size[region]
+        log_posterior = model.mass_posterior(n[region], x[region], size, mixture.sight)
         chance = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
         chance /= chance.sum(axis=1, keepdims=True)
-        root[cell] = mixture.weight @ (chance @ np.sqrt(mass_grid(model.size[cell])))
+        root[region] = mixture.weight @ (chance @ np.sqrt(mass_grid(size)))
     return np.asarray(root**2)
 
 
@@ -150,31 +187,37 @@ def draw_shares(
     n_positive: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Joint draws of the share of positives among the unlabelled items of each cell, (S, K)."""
-    curve, n_kept = model.curve, model.settings.n_draws
-    point = rng.choice(len(mixture.weight), PER_DRAW * n_kept, p=mixture.weight)
-    point.sort()
-    noise = rng.standard_normal((len(point), len(curve.mean)))
-    root = np.linalg.cholesky(mixture.fits.curvature)
+    """Joint draws of the share of positives among the unlabelled items of each region, (S, R)."""
+    point = np.sort(
+        rng.choice(len(mixture.weight), PER_DRAW * model.settings.n_draws, p=mixture.weight)
+    )
+    noise = rng.standard_normal((len(point), len(model.curve.mean)))
+    coefficients = mixture.fits.mode[point] + _correlated(mixture.fits.curvature, point, noise)
+    assumed = _jittered(model, mixture.assumed.picked(point), rng)
+    log_weight = _log_weight(model, mixture, (n, n_positive), point, coefficients, assumed)
+    log_weight += np.sum(noise**2, axis=1) / 2
+    kept = resampled(log_weight, model.settings.n_draws, rng)
+    coefficients = coefficients[kept]
+    share = rng.beta(*share_posterior(model, assumed.picked(kept), coefficients, n, n_positive))
+    _fill_mass(model, n, n_positive, share, coefficients, rng)
+    return np.asarray(share)
+
+
+def _correlated(curvature: FloatArray, point: IntArray, noise: FloatArray) -> FloatArray:
+    """Noise (n, p) with the covariance that Laplace finds at points (n,) of the grid."""
+    root = np.linalg.cholesky(curvature)
     step = np.empty_like(noise)
     for g in np.unique(point):
         step[point == g] = np.linalg.solve(root[g].T, noise[point == g].T).T
-    coefficients = mixture.fits.mode[point] + step
-    jitter = (rng.random(len(point)) - 0.5) * model.rate_step
-    rate = mixture.rate[point] * np.exp(jitter)
-    log_weight = _log_weight(model, mixture, (n, n_positive), point, coefficients, rate)
-    log_weight += np.sum(noise**2, axis=1) / 2
-    trend = expit(coefficients @ curve.basis.T)
-    wrong_labels = wrong_likelihood(model, n, n_positive, trend, WRONG)
-    fixed = wrong_likelihood(model, n, n_positive, trend, np.array([model.settings.wrong]))
-    log_weight += logsumexp(wrong_labels + wrong_prior(model.settings), axis=1) - fixed[:, 0]
-    kept = resampled(log_weight, n_kept, rng)
-    trend = trend[kept]
-    wrong = _draw_wrong(model, wrong_labels[kept], rng)
-    below, above = rate[kept][:, None] * curve.low, wrong[:, None] * curve.high
-    share = below + (1 - below - above) * trend
-    _fill_mass(model, n, n_positive, share, np.where(model.mass, 0.0, trend), rng)
-    return np.asarray(share)
+    return step
+
+
+def _jittered(model: LabelModel, assumed: Assumed, rng: np.random.Generator) -> Assumed:
+    """Rates anywhere in their bins of the grid, shares of wrong predictions by their prior."""
+    chosen, n = model.settings, len(assumed.rate)
+    rate = assumed.rate * np.exp((rng.random(n) - 0.5) * model.rate_step)
+    wrong = chosen.wrong * np.exp(chosen.wrong_sd * rng.standard_normal(n))
+    return replace(assumed, rate=rate, wrong=np.minimum(wrong, MOST_WRONG))
 
 
 def _log_weight(
@@ -183,20 +226,17 @@ def _log_weight(
     labels: tuple[FloatArray, FloatArray],
     point: IntArray,
     coefficients: FloatArray,
-    rate: FloatArray,
+    assumed: Assumed,
 ) -> FloatArray:
-    """Log of exact posterior over mixture weight, but for the normal's own density, (n,)."""
+    """Log of exact posterior over mixture weight, but for the normal's own density, (n,).
+
+    Laplace's evidence is the height at the mode, plus terms that the normal's density shares.
+    """
     told = model.told(*labels)
-    wrong = np.full(len(rate), model.settings.wrong)
-    exact = told.height(*shares(told.basis @ coefficients.T, *told.floors(rate, wrong)))
+    share, _ = assumed.shares(coefficients @ told.basis.T, told.low, told.high)
     deviation = (coefficients - model.curve.mean) ** 2
-    exact -= np.einsum("np,np->n", mixture.precision[point], deviation) / 2
-    # Laplace's evidence is the height at the mode, plus terms that the normal's density shares.
-    mode = mixture.fits.mode
-    wrong = np.full(len(mode), model.settings.wrong)
-    peak = told.height(*shares(told.basis @ mode.T, *told.floors(mixture.rate, wrong)))
-    peak -= np.sum(mixture.precision * (mode - model.curve.mean) ** 2, axis=1) / 2
-    return np.asarray(exact - peak[point])
+    penalty = np.einsum("np,np->n", mixture.precision[point], deviation) / 2
+    return np.asarray(told.height(assumed, share) - penalty - mixture.fits.height[point])
 
 
 def resampled(log_weight: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
@@ -208,53 +248,24 @@ def resampled(log_weight: FloatArray, n: int, rng: np.random.Generator) -> IntAr
     return rng.permutation(np.minimum(position, len(weight) - 1))
 
 
-def wrong_likelihood(
-    model: LabelModel, n: FloatArray, n_positive: FloatArray, trend: FloatArray, wrong: FloatArray
-) -> FloatArray:
-    """Log likelihood of shares of wrong predictions (W,) under each curve (S, K), (S, W).
-
-    Of the labels of predicted positives, but for a factor that depends on the curve alone.
-    """
-    high = model.curve.high
-    trust = model.settings.trust
-    negative = trust * (n - n_positive) * high
-    found = np.flatnonzero(negative)
-    miss = 1 - trend[:, found, None] * (1 - wrong)  # (S, found, W)
-    each = np.einsum("f,sfw->sw", negative[found], np.log(np.maximum(miss, 1e-300)))
-    return np.asarray(each + np.log1p(-wrong) * n_positive[high].sum())
-
-
-def wrong_prior(settings: ModelSettings) -> FloatArray:
-    """Log prior of the points of WRONG, (W,)."""
-    height = -((np.log(WRONG / settings.wrong) / settings.wrong_sd) ** 2) / 2
-    return np.asarray(height - logsumexp(height))
-
-
-def _draw_wrong(model: LabelModel, likelihood: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Share of predicted positives that are negative whatever their score, (S,)."""
-    if not model.curve.high.any():
-        return np.zeros(len(likelihood))
-    picked = _picked(likelihood + wrong_prior(model.settings), rng)
-    jitter = np.exp((rng.random(len(likelihood)) - 0.5) * np.log(WRONG[1] / WRONG[0]))
-    return np.asarray(np.minimum(WRONG[picked] * jitter, 1.0))
-
-
 def _fill_mass(
     model: LabelModel,
     n: FloatArray,
     n_positive: FloatArray,
     share: FloatArray,
-    trend: FloatArray,
+    coefficients: FloatArray,
     rng: np.random.Generator,
 ) -> None:
-    """Shares (S, K) of the cells that are a mass, given those of the others."""
-    for cell in np.flatnonzero(model.mass):
-        size = model.size[cell]
-        median = model.hidden_median(n, n_positive, trend)
+    """Shares (S, R) of the regions that are a mass, given the curves of the others."""
+    if not model.mass.any():
+        return
+    sight = model.sight(n, n_positive, coefficients)
+    for region in np.flatnonzero(model.mass):
+        size = model.size[region]
         grid = mass_grid(size)
-        picked = _picked(model.mass_rate(n[cell], n_positive[cell], size, median), rng)
+        picked = _picked(model.mass_posterior(n[region], n_positive[region], size, sight), rng)
         jitter = np.exp((rng.random(len(share)) - 0.5) * np.log(grid[1] / grid[0]))
-        share[:, cell] = np.minimum(grid[picked] * jitter, 1.0)
+        share[:, region] = np.minimum(grid[picked] * jitter, 1.0)
 
 
 def mass_grid(size: float) -> FloatArray:

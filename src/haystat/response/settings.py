@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 
 from haystat.errors import BadOption
 
+OF_STATES = ("bend_sds", "shapes", "concentrations")
+
 
 @dataclass(frozen=True)
 class ModelSettings:
@@ -13,40 +15,47 @@ class ModelSettings:
 
     intercept_sd: of the logit at the decision threshold, around 0.
     slope, slope_sd: of the logit along t = -logit(rank).
-    bend_sds: of the slopes of the curve about their common slope, within two units of the threshold
-        (per unit of t); each value is as likely as the others beforehand.
-    far_sd: the same further away.
     group_sd: of the offset of cells that are predicted otherwise.
-    hidden, hidden_sd: hidden positives, for each positive in sight: median (times a factor that
-        grows with the errors among the predicted positives) and standard deviation of the log.
-    mass, mass_sd: the same in a mass of items that share their score.
+    far_sd: of the slopes of the curve about their common slope (per unit of t), two units of t and
+        more from the threshold.
+    bend_sds, shapes, concentrations: a value for each state of the curve, calm or restless; states
+        are equally likely beforehand. Standard deviation of the slopes nearer to the threshold.
+        Shares of regions scatter about the curve p by a beta distribution, as if shape / (p (1 -
+        p)) + concentration items had been seen at that share.
+    hidden, hidden_sd, hidden_power: hidden positives, for each positive in sight: median (times a
+        power of the errors among the predicted positives) and standard deviation of the log.
+    mass, mass_sd, mass_power: the same in a mass of items that share their score.
     wrong, wrong_sd: share of wrong predictions that the score knows nothing of, among the items
         predicted positive: median and standard deviation of the log.
-    trust: what a label counts for: a tempered likelihood, as no curve is exactly right.
     n_draws: joint draws of the posterior.
     """
 
     intercept_sd: float = 5.0
     slope: float = 2.0
     slope_sd: float = 1.5
-    bend_sds: tuple[float, ...] = (0.9, 2.4)
-    far_sd: float = 1.0
     group_sd: float = 2.0
-    hidden: float = 0.03
-    hidden_sd: float = 2.0
-    mass: float = 0.2
-    mass_sd: float = 2.5
+    far_sd: float = 1.0
+    bend_sds: tuple[float, ...] = (0.9, 2.4)
+    shapes: tuple[float, ...] = (1.0, 0.02)
+    concentrations: tuple[float, ...] = (100.0, 20.0)
+    hidden: float = 0.015
+    hidden_sd: float = 3.0
+    hidden_power: float = 0.5
+    mass: float = 0.15
+    mass_sd: float = 2.9
+    mass_power: float = 1.0
     wrong: float = 0.005
     wrong_sd: float = 2.0
-    trust: float = 0.75
     n_draws: int = 400
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bend_sds", tuple(self.bend_sds))  # a list, if from a file
+        for name in OF_STATES:  # a list, if from a file
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         for field in fields(ModelSettings):
             value = getattr(self, field.name)
             for number in value if isinstance(value, tuple) else (value,):
                 if not (isinstance(number, int | float) and 0 < number < float("inf")):
                     raise BadOption(f"{field.name} is {value!r}; give positive numbers")
-        if not self.bend_sds:
-            raise BadOption("bend_sds is empty; give at least one standard deviation")
+        lengths = {len(getattr(self, name)) for name in OF_STATES}
+        if len(lengths) > 1 or not self.bend_sds:
+            raise BadOption(f"{', '.join(OF_STATES)} need a value for each state, one at least")
