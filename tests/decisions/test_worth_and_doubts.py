@@ -96,6 +96,12 @@ def test_pools_that_look_wrong_are_questioned(kind):
         hs.Evaluation(pool, random_state=0)
 
 
+def test_one_score_for_all_has_no_threshold_to_choose():
+    with pytest.warns(PoolWarning, match=r"no item positive.*Give it `predictions`") as told:
+        hs.Evaluation(hs.Pool([0.1] * 9, strata=1), random_state=0)
+    assert "threshold" not in str(told[0].message)
+
+
 def test_a_pool_that_looks_right_is_not(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error", PoolWarning)

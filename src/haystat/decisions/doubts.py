@@ -28,13 +28,15 @@ def pool_doubts(pool: AnyPool, problem: Problem) -> list[str]:
             of_cell = problem.cells.example.predictions[:, column]
             share = float(problem.cells.size[of_cell == 1].sum() / pool.size)
             low, high = schema.score_range[column]
-            scores = f"Its scores go from {low:g} to {high:g}" if schema.scored else ""
+            told_apart = schema.scored and low < high
+            scores = f"Its scores go from {low:g} to {high:g}" if told_apart else ""
             found += _about(schema.systems[column], share, scores)
     return found
 
 
 def _about(system: str, share: float, scores: str) -> list[str]:
-    cut = f"{scores}: choose a `threshold` between them" if scores else "Check `predictions`"
+    other = "Give it `predictions`, or other ones"
+    cut = f"{scores}: choose a `threshold` between them" if scores else other
     if share == 0:
         return [
             f"{system} predicts no item positive, so that there is no precision and recall is 0. "
