@@ -157,7 +157,7 @@ def test_a_study_without_its_pool_says_what_it_cannot_tell(table, tmp_path):
     with hs.Study.create(path, pool, random_state=1) as study:
         study.tell({q.item: int(label[q.item]) for q in study.ask(80)})
         there = study.estimate("average_precision")
-    without = pytest.raises(hs.HaystatError, match=r"Study\.open\(path, pool=pool\)")
+    without = pytest.raises(hs.errors.NoSupport, match=r"Study\.open\(path, pool=pool\)")
     with hs.Study.open(path) as study, without:
         study.estimate("average_precision")
     with hs.Study.open(path, pool=pool) as study:

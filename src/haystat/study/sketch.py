@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.designs.base import Design
-from haystat.errors import BadOption, StudyError, UnknownItem
+from haystat.errors import BadOption, NoSupport, StudyError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.base import AnyPool, Order, View
@@ -214,10 +214,10 @@ class SketchPool:
         """The items cut by the cells of a problem and by what a measure sees of them."""
         try:
             whole = self._whole(f"tell how many items of each cell {measure.name} tells apart")
-        except StudyError:
+        except StudyError as error:
             between = blocks_between(self, problem.cells, measure, len(self.classes))
             if between is None:
-                raise
+                raise NoSupport(str(error)) from None
             return between
         cells = whole.cells(problem.measure)
         blocks: Blocks = whole.blocks(replace(problem, cells=cells), measure)
