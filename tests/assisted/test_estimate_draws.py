@@ -238,6 +238,20 @@ def test_intervals_are_quantiles_of_the_draws(level):
     np.testing.assert_allclose(estimate.details["risk"], np.median(wrong))
 
 
+def test_the_ends_of_a_stretched_interval_are_further_from_the_estimate():
+    rng, measure = np.random.default_rng(3), hs.measures.resolve("accuracy")
+    risks = rng.beta(20, 80, (4000, 1))
+    plain, wide = (
+        credible_estimate(measure, risks, 0.9, 50, (), stretch) for stretch in (1.0, 1.5)
+    )
+    assert plain.value == wide.value
+    expected = plain.value + 1.5 * (np.array(plain.interval) - plain.value)
+    np.testing.assert_allclose(wide.interval, expected, atol=1e-9)
+    # Never beyond what the measure can be.
+    extreme = credible_estimate(measure, risks, 0.9, 50, (), 100.0)
+    assert extreme.interval == (0.0, 1.0)
+
+
 def test_draws_without_spread_allow_for_rounding_and_stay_within_the_range():
     estimate = make_estimate(np.full((400, 1), 0.3))
     low, high = estimate.interval

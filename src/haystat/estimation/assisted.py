@@ -41,7 +41,8 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
         inside = pools.within(measure, blocks, pool.outputs(item), rng)
         risks = inside.risks(measure)
     doubts = (*pools.doubts(), *waiting(sample))
-    estimate = credible_estimate(measure, risks, level, len(item), doubts)
+    stretch = sample.state.view.model.settings.stretch
+    estimate = credible_estimate(measure, risks, level, len(item), doubts, stretch)
     variance = variance_in_pools(inside, measure, estimate.details["risk"])
     details = {**estimate.details, "item_variance": variance, "size": sample.problem.size}
     guarantee = None if pool.foreign else guarantee_of(sample, measure)

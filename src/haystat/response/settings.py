@@ -27,6 +27,8 @@ class ModelSettings:
     mass, mass_sd, mass_power: the same in a mass of items that share their score.
     wrong, wrong_sd: share of wrong predictions that the score knows nothing of, among the items
         predicted positive: median and standard deviation of the log.
+    stretch: how much further from the estimate than the draws' quantiles an interval ends, since no
+        model is exactly right.
     n_draws: joint draws of the posterior.
     """
 
@@ -46,6 +48,7 @@ class ModelSettings:
     mass_power: float = 1.0
     wrong: float = 0.005
     wrong_sd: float = 2.0
+    stretch: float = 1.2
     n_draws: int = 400
 
     def __post_init__(self) -> None:
