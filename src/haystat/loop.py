@@ -327,8 +327,10 @@ def _said(state: State, question: int, annotator: str | None) -> bool:
 
 def _name(state: State, question: int) -> dict[str, Any]:
     """A question as the journal names it: by its item, and by its key if that has several."""
+    if not state.ledger.soft:
+        return {"item": state.pool.id_of(state.ledger.item_of(question))}
     query = state.questions.query(question)
-    return {"item": query.item, "key": query.key} if state.ledger.soft else {"item": query.item}
+    return {"item": query.item, "key": query.key}
 
 
 def _by(answer: Answer) -> str:

@@ -141,9 +141,10 @@ class Questions:
 
     def _key(self, question: int, item: int) -> str:
         stage = self._ledger.stage_of(question)
-        start = self._ledger.questions_of(stage)[0]
-        asked = self._ledger.questions_about(item)
-        repeat = bisect_right(asked, question) - bisect_left(asked, start) if len(asked) > 1 else 1
+        asked, repeat = self._ledger.questions_about(item), 1
+        if len(asked) > 1:
+            start = self._ledger.questions_of(stage)[0]
+            repeat = bisect_right(asked, question) - bisect_left(asked, start)
         return f"{stage}.{item}" if repeat == 1 else f"{stage}.{item}.{repeat}"
 
     def _by_key(self, key: str) -> int | None:

@@ -179,15 +179,19 @@ class State:
         self.ledger.add_stage(stage)
 
     def _answer(self, entry: Entry) -> None:
-        for item, label, *key in entry.data["labels"]:
-            self._vote(entry, item, label, "", *key)
+        data = entry.data["labels"]
+        votes = [self._vote(entry, item, label, "", *key) for item, label, *key in data]
+        self.ledger.add_labels({question: label for part in votes for question, label in part})
 
     def _skip(self, entry: Entry) -> None:
-        self._vote(entry, entry.data["item"], None, entry.data["reason"], entry.data.get("key"))
+        data = entry.data
+        voted = self._vote(entry, data["item"], None, data["reason"], data.get("key"))
+        self.ledger.add_labels(dict(voted))
 
     def _correction(self, entry: Entry) -> None:
         data = entry.data
-        self._vote(entry, data["item"], data["label"], data["reason"], data.get("key"), again=True)
+        given = data["item"], data["label"], data["reason"], data.get("key")
+        self.ledger.add_labels(dict(self._vote(entry, *given, again=True)))
 
     def _vote(
         self,
@@ -198,8 +202,11 @@ class State:
         key: str | None = None,
         *,
         again: bool = False,
-    ) -> None:
-        """Count an answer; a question that is settled stays so unless somebody corrects it."""
+    ) -> list[tuple[int, Label | None]]:
+        """Count an answer; the label of its question if that may have changed.
+
+        A question that is settled stays so unless somebody corrects it.
+        """
         question = self.question_at(item, key)
         answer = Answer(item, plain(label), entry.who, entry.time, reason)
         votes = self.votes.setdefault(question, {})
@@ -209,7 +216,8 @@ class State:
         votes[entry.who] = answer
         self.answered(question, entry.who)
         if again or self.rules.single or question not in self.ledger.label_of:
-            self.ledger.add_labels({question: self._decided(votes)})
+            return [(question, self._decided(votes))]
+        return []
 
     def answered(self, question: int, who: str | None) -> None:
         """Somebody has answered a question."""
