@@ -264,10 +264,10 @@ def watched(study, label_studio, run_main, monkeypatch, looks, between=None, mor
         pauses.append(seconds)
         if between is not None:
             between(len(pauses))
-        if len(pauses) == looks:
+        if len(pauses) >= looks:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(poll.time, "sleep", sleep)
+    monkeypatch.setattr(poll, "sleep", sleep)  # of this module alone: other threads sleep too
     code, out, error = run_main("import", study, *options(label_studio, "--watch", 5, *more))
     return code, out, error, pauses
 

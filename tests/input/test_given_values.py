@@ -71,7 +71,7 @@ def test_an_id_that_is_not_unicode_is_refused(asked):
     with pytest.raises(PoolError, match="not Unicode"):
         hs.Pool([0.1, 0.9], ids=["a", "b\ud800"])
     texts = hs.Evaluation(hs.Pool([0.1, 0.9], ids=["a", "b"], strata=1), random_state=0)
-    with pytest.raises(HaystatError, match="no item"):
+    with pytest.raises(HaystatError, match="never asked about"):
         texts.tell({"\ud800": 1})
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from time import sleep
 
 import typer
 
@@ -110,7 +110,7 @@ def run(
                 _look(opened, form, server, options, tally, every is not None)
                 if every is None:
                     break
-                time.sleep(pause(every, tally.in_a_row))
+                sleep(pause(every, tally.in_a_row))
         except KeyboardInterrupt:
             _sum_up(opened, tally, as_json)
             raise typer.Exit(INTERRUPTED) from None
