@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ RandomState = int | np.random.Generator | None
 MOST_ASKED = 1 << 20  # questions at a time, where an item may be asked about again
 
 
-class Loop:
+class Loop(ABC):
     """What people do with an evaluation, wherever its journal is kept.
 
     `settings` are what it was made with; `pool`, `measure` (bound to the pool), `design` and `seed`
@@ -201,14 +202,14 @@ class Loop:
         with self._live.reading() as state:
             return pool_doubts(state.pool, state.ledger.problem)
 
+    @abstractmethod
     def ask(self, n: int = 1) -> list[Any]:
         """Questions that need an answer."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def given_measure(self) -> Measure:
         """The measure as it was given, not bound to a pool."""
-        raise NotImplementedError
 
     @property
     def state(self) -> Any:

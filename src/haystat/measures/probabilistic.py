@@ -29,8 +29,24 @@ class OfProbabilities(ScoreMeasure, ABC):
         return located
 
 
+class MeanLoss(OfProbabilities):
+    """A measure that is the mean of its loss, and so always defined."""
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        """g: the measure at a risk, (d,) -> (m,)."""
+        return risk
+
+    def jacobian(self, risk: FloatArray) -> FloatArray:
+        """Derivative of `value`, (d,) -> (m, d)."""
+        return np.array([[1.0]])
+
+    def undefined(self, risk: FloatArray) -> str | None:
+        """The mean is always defined."""
+        return None
+
+
 @dataclass(frozen=True)
-class Brier(OfProbabilities):
+class Brier(MeanLoss):
     """Mean squared difference between the score, a probability, and "is class 1".
 
     scale=2.0 gives the paper's definition, which adds the same difference for the other class.
@@ -51,21 +67,9 @@ class Brier(OfProbabilities):
         """Squared difference: (n,) labels -> (n, 1)."""
         return self.scale * (self.score(outputs) - self.actual(label)) ** 2
 
-    def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
-        return risk
-
-    def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
-        return np.array([[1.0]])
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """The Brier score is always defined."""
-        return None
-
 
 @dataclass(frozen=True)
-class LogLoss(OfProbabilities):
+class LogLoss(MeanLoss):
     """Mean of -log of the probability that the score gives the label (cross-entropy).
 
     Probabilities are clipped to [least, 1 - least]; scikit-learn's bound is the default.
@@ -86,18 +90,6 @@ class LogLoss(OfProbabilities):
         """-log of the label's probability: (n,) labels -> (n, 1)."""
         score = np.clip(self.score(outputs), self.least, 1 - self.least)
         return np.asarray(-np.log(np.where(self.actual(label) > 0, score, 1 - score)))
-
-    def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
-        return risk
-
-    def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
-        return np.array([[1.0]])
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """The log loss is always defined."""
-        return None
 
 
 @dataclass(frozen=True)
