@@ -29,7 +29,7 @@ STOREYS = (
     ("decisions",),
     ("stopping",),
     ("log", "ledger", "reuse", "questions", "annotators"),
-    ("journal", "settings", "state", "live", "log_file", "estimates", "tail", "loop"),
+    ("journal", "settings", "state", "live", "known_labels", "log_file", "estimates", "tail", "loop"),
     ("evaluation",),
     ("study",),
     ("planning", "comparison"),

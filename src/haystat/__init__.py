@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from haystat.experiments.simulate import simulate
     from haystat.planning.plan import Plan, plan
     from haystat.pool.features import strata_from_features
+    from haystat.pool.known import Known
     from haystat.pool.memory import Pool
     from haystat.questions import Query
     from haystat.stopping import Width
@@ -30,6 +31,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "HaystatError",
+    "Known",
     "Plan",
     "Pool",
     "Query",
@@ -57,6 +59,7 @@ _MODULE_OF = {
     "Estimate": "estimation.result",
     "Evaluation": "evaluation",
     "HaystatError": "errors",
+    "Known": "pool.known",
     "Plan": "planning.plan",
     "Pool": "pool.memory",
     "Query": "questions",

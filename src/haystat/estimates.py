@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from haystat import measures
+from haystat.decisions.known_doubts import sample_doubts
 from haystat.estimation.assisted import same_facts
 from haystat.estimation.census import census
 from haystat.estimation.importance import check_options
@@ -39,6 +40,10 @@ def estimate_state(
         why = "nobody could label any item that was asked about"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
+    if ledger.n_known:
+        doubts = (*state.known.doubts, *sample_doubts(ledger.problem, ledger.label_counts()))
+        said = (*estimate.warnings, *doubts)
+        estimate = replace(estimate, n_labels=ledger.n_told, warnings=said)
     if share == 0:
         return estimate
     return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))

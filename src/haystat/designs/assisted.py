@@ -25,7 +25,8 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
-from haystat.response.labels import LabelView, label_view
+from haystat.response.known_view import view_of
+from haystat.response.labels import LabelView
 from haystat.response.posterior import QUICK, mean_root
 from haystat.response.regions import Regions
 from haystat.response.settings import ModelSettings
@@ -93,7 +94,7 @@ class Assisted(ModelSettings, Design):
             what = "labels that are numbers" if problem.numeric else "a stochastic oracle"
             raise BadOption(f"design 'assisted' does not know {what}; use design='adaptive'")
         labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
-        view, key = label_view(problem, self), int(rng.integers(2**63))
+        view, key = view_of(problem, self), int(rng.integers(2**63))
         modes = view.model.curve.mean[None]
         return self._fitted(AssistedState(view, labelled, key, np.zeros((0, 0)), modes))
 
@@ -132,6 +133,7 @@ class Assisted(ModelSettings, Design):
         size, share = problem.cells.size, state.share
         n_labelled = state.labelled.sum(axis=1)
         mass = state.labelled + (size - n_labelled)[:, None] * share
+        size, n_labelled = size * problem.open, n_labelled * problem.open
         influence = problem.losses.influence(problem.losses.risk(mass / problem.size))
         against = contradicted(problem)
         seen = np.where(against, share**2 / (share + self.rare), share)

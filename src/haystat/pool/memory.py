@@ -20,12 +20,13 @@ from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
+from haystat.pool.known import KINDS, Known
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
 from haystat.pool.numbers import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
 from haystat.pool.scales import joint_steps
-from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata
+from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata, renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
 
@@ -156,12 +157,15 @@ class Pool:
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure`, bound to this pool, cannot tell apart."""
         of_item = cell_codes(self.stratum, measure, self._blocks())
+        if self._marks is not None:
+            of_item = renumber(of_item.astype(np.int64) * (max(KINDS.values()) + 1) + self._marks)
         n_cells = int(of_item.max()) + 1
         size = np.bincount(of_item, minlength=n_cells)
         example = first_items(of_item, n_cells)
         shares = self._mean_prior(of_item, size)
         stratum = self.stratum[example].astype(np.int64)
-        return Cells(stratum, size, shares, self.outputs(example), of_item)
+        known = None if self._marks is None else self._marks[example].astype(np.int64)
+        return Cells(stratum, size, shares, self.outputs(example), of_item, known)
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""
@@ -186,6 +190,17 @@ class Pool:
             return self
         pool = copy.copy(self)
         pool.seed = seed
+        return pool
+
+    def with_known(self, known: Sequence[Known]) -> Pool:
+        """The same pool, in which items with a known label have cells of their own."""
+        if not known:
+            return self
+        pool = copy.copy(self)
+        pool._marks = np.zeros(self.size, dtype=np.int8)
+        for part in known:
+            index = [self.index_of(item) for item in part.labels]
+            pool._marks[index] = KINDS[part.kind]
         return pool
 
     def index_of(self, item: Any) -> int:
@@ -225,6 +240,7 @@ class Pool:
         """Another pool of the same items, by the positions of this one; raises if it is not."""
         return same_items(self, other)
 
+    _marks: NDArray[np.int8] | None = None  # how each item's label came to be known
     complete = True  # whether all items are at hand
     foreign = False  # whether items were drawn by what other systems say about them
 

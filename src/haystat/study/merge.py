@@ -76,6 +76,11 @@ def check_mergeable(studies: Sequence[Study]) -> None:
                     f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
                     "the same settings add up"
                 )
+        if "known" in one.settings or "known" in other.settings:
+            raise StudyError(
+                f"{pair}: studies that began with known labels cannot be taken together, as these "
+                "would count twice; use one study for everybody"
+            )
         if not one.design.adds_up:
             raise StudyError(
                 f"studies with design {one.design} cannot be taken together: its estimator counts "

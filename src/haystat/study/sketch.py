@@ -23,6 +23,7 @@ from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks
 from haystat.pool.cells import Cells
+from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.numbers import NumberLosses
 from haystat.pool.order import unit_numbers
@@ -97,7 +98,7 @@ def write_sketch(
         parts["losses"] = _encode_losses(problem.measure, losses.kept())
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
-    wanted = allotment(cells.size, share, total).tolist()
+    wanted = np.where(problem.open, allotment(cells.size, share, total), cells.size).tolist()
     runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
@@ -200,6 +201,10 @@ class SketchPool:
 
     def ordered(self, seed: int) -> Self:
         """The pool itself: its order was fixed when the study was made."""
+        return self
+
+    def with_known(self, known: Sequence[Known]) -> Self:
+        """The pool itself: what was known when the study was made has cells of its own."""
         return self
 
     def candidates(self, cells: Cells) -> Order:
@@ -386,12 +391,13 @@ def _described(pool: AnyPool) -> dict[str, Any]:
 
 
 def _encode_cells(cells: Cells) -> dict[str, Any]:
-    arrays = {name: encode_array(name, getattr(cells, name)) for name in CELLS}
+    names = CELLS if cells.known is None else (*CELLS, "known")
+    arrays = {name: encode_array(name, getattr(cells, name)) for name in names}
     return {**arrays, "example": _encode_outputs(cells.example)}
 
 
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
-    arrays = {name: decode_array(given[name]) for name in CELLS}
+    arrays = {name: decode_array(given[name]) for name in (*CELLS, "known") if name in given}
     # `of_item` is only ever asked for the cells of some items, which Items can tell.
     of_item = cast(NDArray[np.int32], items)
     return Cells(**arrays, example=_decode_outputs(given["example"]), of_item=of_item)
