@@ -29,7 +29,7 @@ class KnownLabels:
     @classmethod
     def given(cls, known: Any, pool: AnyPool, design: Design, oracle: str) -> KnownLabels:
         """What a caller gives, checked against the pool and the design."""
-        parts = checked_known(known, pool.classes)
+        parts = checked_known(known, pool.classes, pool.id_of(0)) if known is not None else ()
         if not parts:
             return NOTHING_KNOWN
         if oracle != "deterministic":

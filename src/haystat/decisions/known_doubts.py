@@ -63,53 +63,89 @@ def _not_spread(score: FloatArray, index: IntArray, weight: FloatArray) -> list[
             f"Give all that were drawn, with the probabilities that they were drawn with. "
             f"{AS_FOUND}."
         )
-    cuts, above = _parts(score)
-    chance = np.array([_chance(size, index, weight, part) for part in above])
-    worst = int(np.argmin(chance))
-    if chance[worst] < SUSPICIOUS / len(chance):
-        part = above[worst]
-        share, seen = part.mean(), weight[part[index]].sum() / total
+    chance, about = _least_likely(score, index, weight)
+    if chance < SUSPICIOUS:
         doubts.append(
-            f"The known sample is not spread like one: {cuts[worst]} hold {share:.3%} of the pool "
-            f"and {seen:.3%} of the sample by weight, which chance brings about once in "
-            f"{1 / max(chance[worst], 1e-12):,.0f} samples. {AS_FOUND}."
+            f"The known sample is not spread like one over the scores: {about}, which is as likely "
+            f"as one in {1 / max(chance, 1e-9):,.0f}. {AS_FOUND}."
         )
     return doubts
 
 
-def _parts(score: FloatArray) -> tuple[list[str], list[BoolArray]]:
-    """Parts of a pool by score: its top and bottom half, quarter, … down to single items."""
-    ordered, size = np.sort(score), len(score)
-    names, parts = [], []
-    n = size // 2
-    while n:
-        top, bottom = ordered[size - n], ordered[n - 1]
-        for name, part in (
-            (f"scores from {top:.6g} on", score >= top),
-            (f"scores up to {bottom:.6g}", score <= bottom),
-        ):
-            if not part.all():
-                names.append(name)
-                parts.append(part)
-        n //= 2
-    return names, parts
+def _least_likely(score: FloatArray, index: IntArray, weight: FloatArray) -> tuple[float, str]:
+    """How likely what is most odd about a sample would be in an honest one, and what it is.
 
-
-def _chance(size: int, index: IntArray, weight: FloatArray, part: BoolArray) -> float:
-    """How likely an honest sample is to have so many or so few items in a part, two-sided.
-
-    Exact where all inclusion probabilities are equal; else by Hájek's share and the variance of
-    Poisson sampling, in which at least one item counts.
+    Half of the tests' joint level (Bonferroni) goes to the mean of two scores of the ranks, which
+    see a drift; half to the parts of the pool above and below a score, which see a place.
     """
-    n, n_part, inside = len(index), int(part.sum()), part[index]
+    ordered, seen_at = np.sort(score), score[index]
+    rank, count = _ranks(ordered)
+    place_of = np.searchsorted(ordered[np.cumsum(count) - 1], seen_at)
+    marks = (norm.ppf(rank), np.log1p(-rank))
+    drift = min(_drift(mark, count, place_of, weight) for mark in marks)
+    cuts = _cuts(ordered)
+    above = seen_at[:, None] >= cuts
+    n_above = len(score) - np.searchsorted(ordered, cuts)
+    chance = _chance(len(score), n_above, above, weight)
+    worst = int(np.argmin(chance))
+    place = len(cuts) * float(chance[worst])
+    if 2 * drift < place:
+        mean = weight @ rank[place_of] / weight.sum()
+        return 4 * drift, f"its items have the mean rank {mean:.3f} rather than 0.5"
+    share, seen = n_above[worst] / len(score), weight @ above[:, worst] / weight.sum()
+    about = f"scores from {cuts[worst]:.6g} on hold {share:.3%} of the pool and {seen:.3%} of it"
+    return 2 * place, about
+
+
+def _ranks(ordered: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Mid-rank of every different score, between 0 and 1, and how many items have it, (V,) each."""
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    count = np.diff(last, prepend=-1)
+    return (last + 1 - count / 2) / len(ordered), count
+
+
+def _cuts(ordered: FloatArray) -> FloatArray:
+    """Scores above which a half, a quarter, … of a pool lie, or below which they do, (L,)."""
+    size = len(ordered)
+    n = size >> np.arange(1, max(size.bit_length(), 2))
+    cuts = np.unique(np.concatenate([ordered[size - n], ordered[np.minimum(n, size - 1)]]))
+    return cuts[cuts > ordered[0]] if ordered[0] < ordered[-1] else ordered[:1]
+
+
+def _drift(mark: FloatArray, count: IntArray, place: IntArray, weight: FloatArray) -> float:
+    """How likely the mean of a mark (V,) is to be so far from that of the pool, two-sided.
+
+    count (V,) items have each mark, and those of the sample have the marks at place (n,).
+    """
+    size, n = int(count.sum()), len(place)
+    centred = mark - count @ mark / size
     if np.ptp(weight) == 0:
-        law, seen = hypergeom(size, n_part, n), int(inside.sum())
-        return float(min(1.0, 2 * min(law.cdf(seen), law.sf(seen - 1))))
-    share = n_part / size
-    off = weight @ (inside - share)
-    variance = np.sum(weight * (weight - 1) * (inside - share) ** 2)
-    least = weight.mean() ** 2 * n * share * (1 - share)
-    return float(2 * norm.sf(abs(off) / np.sqrt(max(variance, least, weight.max() ** 2))))
+        spread = np.sqrt((1 - n / size) * (count @ centred**2) / size / n)
+        off = centred[place].mean()
+    else:
+        off = weight @ centred[place]
+        spread = np.sqrt(np.sum(weight * (weight - 1) * centred[place] ** 2))
+    return float(2 * norm.sf(abs(off) / spread)) if spread > 0 else 1.0
+
+
+def _chance(
+    size: int, n_above: IntArray, above: BoolArray, weight: FloatArray
+) -> FloatArray:
+    """How likely an honest sample is to have so many or so few items above cuts, two-sided, (L,).
+
+    above (n, L) says which do. Exact where all inclusion probabilities are equal; else by Hájek's
+    share and the variance of Poisson sampling, in which at least one item counts.
+    """
+    n = len(weight)
+    if np.ptp(weight) == 0:
+        seen = above.sum(axis=0)
+        below, beyond = hypergeom.cdf(seen, size, n_above, n), hypergeom.sf(seen - 1, size, n_above, n)
+        return np.asarray(np.minimum(2 * np.minimum(below, beyond), 1.0))
+    share = n_above / size
+    off = above - share
+    variance = (weight * (weight - 1)) @ off**2
+    least = np.maximum(weight.mean() ** 2 * n * share * (1 - share), weight.max() ** 2)
+    return np.asarray(2 * norm.sf(np.abs(weight @ off) / np.sqrt(np.maximum(variance, least))))
 
 
 def sample_doubts(problem: Problem, counts: FloatArray) -> list[str]:

@@ -8,15 +8,17 @@ other labels say nothing but what their own items are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import NarwhalsError
 
-from haystat.arguments import brief
+from haystat.arguments import brief, checked_path
 from haystat.errors import AnswerError, BadOption, UnknownLabel
+from haystat.files import read_columns
 from haystat.measures.outputs import FloatArray, IntArray
 
 #: how items came to be labelled -> the mark of their cells; 0 is for items without a known label
@@ -106,10 +108,10 @@ class Known:
 
 
 def as_known(given: Any) -> tuple[Known, ...]:
-    """What callers give as known labels: None, a Known, {item: label}, a table, or a list of these.
+    """What callers give as known labels, part by part.
 
-    A dict is taken for labels that were found somehow. A table has columns item (or id), label and,
-    of a sample, inclusion.
+    None, a Known, {item: label}, a table, a file, or a list of these. A dict is taken for labels
+    that were found somehow; tables and files are as in `read_known`.
     """
     if given is None:
         return ()
@@ -119,12 +121,35 @@ def as_known(given: Any) -> tuple[Known, ...]:
         return as_known(Known.found(given))
     if isinstance(given, list | tuple):
         return tuple(part for one in given for part in as_known(one))
+    if isinstance(given, str | Path):
+        return as_known(read_known(given))
     return as_known(_from_table(given))
 
 
-def checked_known(given: Any, classes: Sequence[Any]) -> tuple[Known, ...]:
-    """Known labels, every item of them once and with one of the classes as its label."""
-    parts = as_known(given)
+def read_known(
+    path: str | Path, kind: str | None = None, inclusion: float | None = None
+) -> list[Known]:
+    """Known labels from a CSV, Parquet, Feather or JSON lines file.
+
+    It has columns item (or id) and label; rows without a label are passed over. Rows with an
+    inclusion probability, in a column `inclusion`, are a sample, others were found. kind: how all
+    of them came, instead; inclusion: that of every item of the sample.
+    """
+    path = checked_path("the file of known labels", path)
+    optional = [*ITEM, *INCLUSION, *KIND]
+    columns = {name: values.tolist() for name, values in read_columns(path, LABEL, optional).items()}
+    if inclusion is not None:
+        columns["inclusion"] = [inclusion] * len(columns["label"])
+    return known_rows(columns, str(path), kind)
+
+
+def checked_known(given: Any, classes: Sequence[Any], an_id: Any) -> tuple[Known, ...]:
+    """Known labels, every item of them once and with one of the classes as its label.
+
+    Where the ids of the pool are texts, like an_id, or classes are, numbers are read as such: in a
+    file nobody can tell.
+    """
+    parts = tuple(_spelt(part, classes, an_id) for part in as_known(given))
     seen: set[Any] = set()
     for part in parts:
         for item, label in part.labels.items():
@@ -153,6 +178,16 @@ class KnownCells:
     kind: IntArray
     weight: FloatArray
     square: FloatArray
+
+
+def _spelt(part: Known, classes: Sequence[Any], an_id: Any) -> Known:
+    as_item = str if isinstance(an_id, str) else plain
+    texts = bool(classes) and all(isinstance(label, str) for label in classes)
+    labels = {
+        as_item(item): str(label) if texts and type(label) is int else label
+        for item, label in part.labels.items()
+    }
+    return replace(part, labels=labels)
 
 
 def plain(value: Any) -> Any:
