@@ -33,7 +33,7 @@ def estimate_state(
     view: View = state.pool if pool is None else state.pool.seen_by(pool)
     target = state.measure
     if measure is not None:
-        target = measures.resolve(measure).bind(view.schema)
+        target = measures.bound(measure, view.schema)
         check_reuse(view, ledger.problem, ledger.design, target)
     share = ledger.unanswered_share()
     if share > 0 and not ledger.any_label:

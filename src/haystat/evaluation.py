@@ -70,7 +70,7 @@ class Evaluation(Loop):
         labels = KnownLabels.given(known, pool, self.design, oracle)
         self.pool = pool = pool.ordered(self.seed).with_known(labels.parts)
         self._given_measure = measures.resolve(measure)
-        self.measure = self._given_measure.bind(pool.schema)
+        self.measure = measures.bound(self._given_measure, pool.schema)
         whole = {"pool": pool.fingerprint, "pool_seed": pool.seed, "size": pool.size}
         self.settings = {
             **encode_settings(measure, self.design, oracle, self.seed, rules),

@@ -1,4 +1,4 @@
-"""Labels from before the first question, as an evaluation keeps them: checked, recorded, replayed."""
+"""Labels from before the first question, as an evaluation keeps them: checked and recorded."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_a_sample_that_is_smaller_than_its_probabilities_make_likely_is_flagged(
 
 
 def test_labels_that_differ_from_those_asked_for_among_items_alike_are_flagged(scored):
-    """By label alone, within narrow bands of the score: the spread over scores is that of a sample."""
+    """By label alone, within narrow bands of the score: they are spread like a sample."""
     scores, truth = scored
     pool = hs.Pool(scores)
     order = np.argsort(scores, kind="stable")

@@ -82,7 +82,7 @@ def test_studies_with_known_labels_are_not_taken_together(scored, tmp_path):
 
 
 def written(tmp_path, scored, name="old.csv", **columns):
-    scores, truth = scored
+    scores, _ = scored
     lines = ["id,score", *(f"a{i},{s}" for i, s in enumerate(scores))]
     (tmp_path / "pool.csv").write_text("\n".join(lines))
     rows = zip(*columns.values(), strict=True)
@@ -111,7 +111,7 @@ def test_haystat_new_takes_known_labels_from_a_file(scored, tmp_path):
 
 
 def test_haystat_new_reads_inclusion_probabilities(scored, tmp_path):
-    scores, truth = scored
+    _, truth = scored
     drawn = np.random.default_rng(0).choice(SIZE, 90, replace=False)
     columns = {"id": [f"a{i}" for i in drawn], "label": truth[drawn].tolist()}
     study, pool, old = written(tmp_path, scored, **columns, inclusion=[0.03] * 90)
@@ -145,7 +145,7 @@ def test_ids_that_look_like_numbers_are_read_as_the_pool_has_them(tmp_path, scor
 
 def test_a_pool_behind_an_engine_takes_no_known_labels(tmp_path, scored):
     pytest.importorskip("duckdb")
-    scores, truth = scored
+    scores, _ = scored
     lines = ["id,score", *(f"{i},{s}" for i, s in enumerate(scores))]
     (tmp_path / "pool.csv").write_text("\n".join(lines))
     source = PoolFile(str(tmp_path / "pool.csv"), ("score",), "id", engine="duckdb")

@@ -51,6 +51,9 @@ def new(
     ),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
+    weight: str | None = typer.Option(
+        None, help="Column with what an item counts: views, money. All measures are weighted."
+    ),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
     compare: bool = typer.Option(
@@ -109,6 +112,7 @@ def new(
         table,
         tuple(unblocked),
         key_column(key, id),
+        weight,
     )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():

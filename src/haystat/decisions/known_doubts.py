@@ -128,9 +128,7 @@ def _drift(mark: FloatArray, count: IntArray, place: IntArray, weight: FloatArra
     return float(2 * norm.sf(abs(off) / spread)) if spread > 0 else 1.0
 
 
-def _chance(
-    size: int, n_above: IntArray, above: BoolArray, weight: FloatArray
-) -> FloatArray:
+def _chance(size: int, n_above: IntArray, above: BoolArray, weight: FloatArray) -> FloatArray:
     """How likely an honest sample is to have so many or so few items above cuts, two-sided, (L,).
 
     above (n, L) says which do. Exact where all inclusion probabilities are equal; else by Hájek's
@@ -139,7 +137,10 @@ def _chance(
     n = len(weight)
     if np.ptp(weight) == 0:
         seen = above.sum(axis=0)
-        below, beyond = hypergeom.cdf(seen, size, n_above, n), hypergeom.sf(seen - 1, size, n_above, n)
+        below, beyond = (
+            hypergeom.cdf(seen, size, n_above, n),
+            hypergeom.sf(seen - 1, size, n_above, n),
+        )
         return np.asarray(np.minimum(2 * np.minimum(below, beyond), 1.0))
     share = n_above / size
     off = above - share

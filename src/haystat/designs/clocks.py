@@ -14,6 +14,7 @@ import heapq
 from math import log
 
 import numpy as np
+from scipy.optimize import brentq
 
 from haystat.measures.outputs import FloatArray, IntArray
 
@@ -23,7 +24,7 @@ MIXES = tuple(
     (np.uint64(shift), np.uint64(factor))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 )
-BISECTIONS = 60
+ROUNDING = 1e-14  # of the factor that brings the wanted number of draws
 SLACK = 1e-9  # of an inclusion probability, from which an item is certain to be drawn
 
 
@@ -53,10 +54,8 @@ def stage_rates(
         return np.where(sizes > 0, np.inf, 0.0)
     while expected(high) < n:
         high *= 2
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) < n else (low, middle)
-    return rates(high)
+    found: float = brentq(lambda c: expected(c) - n, low, high, xtol=1e-300, rtol=ROUNDING)
+    return rates(found)
 
 
 def take(
@@ -87,6 +86,8 @@ def _ring(
     reachable = np.flatnonzero((asked < cell_size) & (rates > 0))
     rung = rung_at(cell_size, np.minimum(asked + 1, cell_size), key)
     first = np.maximum(rung[reachable] - elapsed[reachable], 0.0) / rates[reachable]
+    soonest = np.argsort(first, kind="stable")[:n]  # only the n cells that ring first can matter
+    first, reachable = first[soonest], reachable[soonest]
     heap = list(zip(first.tolist(), reachable.tolist(), strict=True))
     heapq.heapify(heap)
     rank, sizes = (asked + 1).tolist(), cell_size.tolist()

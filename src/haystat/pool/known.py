@@ -137,7 +137,9 @@ def read_known(
     """
     path = checked_path("the file of known labels", path)
     optional = [*ITEM, *INCLUSION, *KIND]
-    columns = {name: values.tolist() for name, values in read_columns(path, LABEL, optional).items()}
+    columns = {
+        name: values.tolist() for name, values in read_columns(path, LABEL, optional).items()
+    }
     if inclusion is not None:
         columns["inclusion"] = [inclusion] * len(columns["label"])
     return known_rows(columns, str(path), kind)
@@ -223,7 +225,9 @@ def _from_table(given: Any) -> list[Known]:
     return known_rows({name: list(table[name].to_list()) for name in names}, "the table")
 
 
-def known_rows(columns: Mapping[str, list[Any]], where: str, kind: str | None = None) -> list[Known]:
+def known_rows(
+    columns: Mapping[str, list[Any]], where: str, kind: str | None = None
+) -> list[Known]:
     """Known labels from columns item (or id), label, and if they are there inclusion and kind.
 
     Without a kind, rows that have an inclusion probability are a sample and others were found.

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.arguments import brief, checked_integer
+from haystat.arguments import brief, checked_integer, several_names
 from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.weighted import lightest
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
@@ -51,6 +52,9 @@ class Pool:
     deviations: of labels that are numbers, the standard deviation of each item's error as the
         system itself sees it; strata are then cut on it.
     columns: further facts of the items, for sub-populations.
+    weight: what each item counts (views, money), at least 0; or the name of one of the columns. All
+        measures are then weighted, as with scikit-learn's `sample_weight`, and labels go to what
+        weighs more.
     seed: fixes the order in which items of a cell are asked about; by default every evaluation
         has an order of its own, by its random_state.
 
@@ -74,6 +78,7 @@ class Pool:
         columns: Mapping[str, ArrayLike] | None = None,
         classes: Sequence[Any] | None = (0, 1),
         deviations: ArrayLike | None = None,
+        weight: ArrayLike | str | None = None,
         seed: int | None = None,
     ) -> None:
         if classes is None:
@@ -89,7 +94,9 @@ class Pool:
         self.size = len(next(iter(self._class_scores.values())))
         self.seed = None if seed is None else checks.checked_seed(seed)
         self._ids = checked_ids(ids, self.size)
-        self.columns = checks.checked_columns(columns, self.size)
+        self.columns, self._weight = checks.checked_weight(
+            weight, checks.checked_columns(columns, self.size), self.size
+        )
         self._deviations = checks.checked_deviations(deviations, self.size, classes is None)
         self._predictions = (
             np.zeros((self.size, len(self.systems)), dtype=np.int16)  # there are none
@@ -117,6 +124,8 @@ class Pool:
             tuple(self.columns),
             tuple(str(label) for label in self.classes),
             scored=without is None,
+            weight=self._weight,
+            light=-32 if self._weight is None else lightest(self.columns[self._weight]),
         )
 
     def __len__(self) -> int:
@@ -134,14 +143,18 @@ class Pool:
         id: str | None = None,
         prediction: str | Sequence[str] | None = None,
         columns: Sequence[str] = (),
+        weight: str | None = None,
         **options: Any,
     ) -> Pool:
         """A pool from the columns of a pandas, Polars or Arrow table.
 
-        Several score columns are several systems, named like the columns. `options` are those
-        of Pool.
+        Several score columns are several systems, named like the columns. weight: the column that
+        says what an item counts. `options` are those of Pool.
         """
-        return cls(**pool_arguments(frame, score, id, prediction, columns), **options)
+        names = several_names("columns", columns)
+        needed = (*names, *([weight] if weight is not None and weight not in names else ()))
+        arguments = pool_arguments(frame, score, id, prediction, needed)
+        return cls(**arguments, weight=weight, **options)
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -224,7 +237,8 @@ class Pool:
         parts += [] if self._given_prior is None else [self._given_prior]
         parts += [] if self._deviations is None else [self._deviations]
         parts += self.columns.values()
-        names = (self.classes, self.systems, tuple(self.columns))
+        names: tuple[Any, ...] = (self.classes, self.systems, tuple(self.columns))
+        names += () if self._weight is None else (self._weight,)
         digest = hashlib.sha256(repr(names).encode())
         for values in parts:
             digest.update(f"{values.dtype} {values.shape}".encode())

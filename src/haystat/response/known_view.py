@@ -23,7 +23,7 @@ from haystat.response.settings import ModelSettings
 
 @dataclass(frozen=True)
 class KnownView(LabelView):
-    """counted (K,): cells whose labels count one by one; sample_n, sample_events (R,): of samples."""
+    """counted (K,): cells whose labels count one by one; sample_… (R,): what samples add."""
 
     counted: BoolArray
     sample_n: FloatArray
@@ -68,8 +68,10 @@ def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
 
 
 def _nearest(problem: Problem, kept: IntArray) -> IntArray:
-    """For each cell the nearest of those kept, by its place among them (K,): of the same predictions
-    if there is one. A cell that is kept is its own."""
+    """For each cell the nearest of those kept, by its place among them, (K,).
+
+    It has the same predictions, if there is one. A cell that is kept is its own.
+    """
     cells = problem.cells
     place = np.zeros(len(cells), dtype=np.int64)
     place[kept] = np.arange(len(kept))

@@ -48,7 +48,7 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
     first = states[0]
     target = first.measure
     if measure is not None:
-        target = measures.resolve(measure).bind(first.pool.schema)
+        target = measures.bound(measure, first.pool.schema)
         for state in states:
             check_reuse(state.pool, state.ledger.problem, state.ledger.design, target)
     used = [state for state in states if state.ledger.any_label]

@@ -174,6 +174,7 @@ class SketchPool:
             tuple(about["columns"]),
             tuple(about["class_names"]),
             about["scored"],
+            **about.get("weight", {}),
         )
         self.items = Items(self.schema, connect, self.seed)
         self._cells = _decode_cells(unpack(parts["cells"]), self.items)
@@ -376,6 +377,8 @@ def _described(pool: AnyPool) -> dict[str, Any]:
     if not all(isinstance(label, PLAIN) for label in pool.classes):
         raise BadOption(f"classes are {list(pool.classes)}; a study keeps numbers and texts")
     schema = pool.schema
+    weight = {"weight": schema.weight, "light": schema.light}
+    weighted = {} if schema.weight is None else {"weight": weight}
     return {
         "size": pool.size,
         "classes": list(pool.classes),
@@ -386,6 +389,7 @@ def _described(pool: AnyPool) -> dict[str, Any]:
         "columns": list(schema.columns),
         "class_names": list(schema.class_names),
         "scored": schema.scored,
+        **weighted,
         "tree": {name: encode_array(name, getattr(pool.tree, name)) for name in TREE},
     }
 

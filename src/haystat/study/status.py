@@ -16,8 +16,8 @@ class Status:
 
     labels are answers taken, which the estimate uses; finished_labels those of finished stages,
     from which the design has learnt. pending questions wait for an answer, and `leased` of them
-    are in somebody's hands. known: labels from before the first question. head is the hash of the newest entry: whoever wrote it down can tell
-    whether the journal was changed.
+    are in somebody's hands. known: labels from before the first question. head is the hash of the
+    newest entry: whoever wrote it down can tell whether the journal was changed.
     """
 
     measure: str

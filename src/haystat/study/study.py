@@ -97,7 +97,9 @@ class Study(Loop):
             raise StudyError(f"{self.path} has no beginning; run haystat verify, or use a copy")
         self.settings: dict[str, Any] = created.data
         self.pool = SketchPool(self._store.connection, lambda what: self._supply.pool(what))
-        self.measure = decode_measure(self.settings["measure"], measure).bind(self.pool.schema)
+        self.measure = measures.bound(
+            decode_measure(self.settings["measure"], measure), self.pool.schema
+        )
         self.design = decode_design(self.settings["design"], design)
         self.seed: int = self.settings["seed"]
         source = PoolFile.recorded(self.settings["source"], self.path)
@@ -141,7 +143,7 @@ class Study(Loop):
         rules = checked_rules(annotators, answers_per_item, disagreement, oracle, whole.schema)
         named = designs.default_name(whole.schema, oracle) if design is None else design
         chosen = LEDGERS[oracle].checked(designs.resolve(named, **options))
-        bound = measures.resolve(measure).bind(whole.schema)
+        bound = measures.bound(measure, whole.schema)
         seed = seed_from(random_state)
         labels = KnownLabels.given(known, whole, chosen, oracle)
         whole = whole.ordered(seed).with_known(labels.parts)
