@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from haystat.core.arrays import IntArray
 from haystat.decisions.known_doubts import known_doubts
 from haystat.designs.base import Design
 from haystat.errors import BadOption
-from haystat.measures.outputs import IntArray
 from haystat.pool.base import AnyPool, Order
 from haystat.pool.known import Known, KnownCells, checked_known
 from haystat.pool.problem import Problem

@@ -10,9 +10,9 @@ import pytest
 
 import haystat as hs
 from haystat.errors import AnswerError, BadOption, UnknownItem, UnknownLabel
-from haystat.estimation.sample import stage_rng
-from haystat.response.known_view import KnownView, view_of
-from haystat.response.labels import LabelView
+from haystat.inference.sample import stage_rng
+from haystat.models.known_view import KnownView, view_of
+from haystat.models.label_view import LabelView
 
 SIZE = 3000
 

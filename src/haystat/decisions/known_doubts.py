@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import hypergeom, norm
 
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.pool.known import KINDS, Known
 from haystat.pool.problem import Problem
 

@@ -16,10 +16,10 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import NarwhalsError
 
-from haystat.arguments import brief, checked_path
+from haystat.core.arguments import brief, checked_path
+from haystat.core.arrays import FloatArray, IntArray
+from haystat.core.tables import read_columns
 from haystat.errors import AnswerError, BadOption, UnknownLabel
-from haystat.files import read_columns
-from haystat.measures.outputs import FloatArray, IntArray
 
 #: how items came to be labelled -> the mark of their cells; 0 is for items without a known label
 KINDS = {"census": 1, "sample": 2, "found": 3}

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.arguments import brief, checked_integer, several_names
+from haystat.core.arguments import brief, checked_integer, several_names
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.weighted import lightest
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
@@ -23,7 +24,7 @@ from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
 from haystat.pool.known import KINDS, Known
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
-from haystat.pool.numbers import given_deviation, number_losses, same_deviation
+from haystat.pool.number_losses import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
 from haystat.pool.scales import joint_steps
