@@ -12,10 +12,10 @@ from haystat.core.arguments import checked_choice
 from haystat.decisions.doubts import PoolWarning
 from haystat.designs.base import Design
 from haystat.errors import LogError
-from haystat.known_labels import KnownLabels
 from haystat.loop.annotators import checked_rules
 from haystat.loop.journal import MemoryStore, now_utc
 from haystat.loop.journal_file import read_log, write_log
+from haystat.loop.known_labels import KnownLabels
 from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings

@@ -10,9 +10,9 @@ import numpy as np
 
 from haystat.designs.base import Design
 from haystat.errors import LogError, StorageError
-from haystat.known_labels import NOTHING_KNOWN, KnownLabels
 from haystat.loop.annotators import DISAGREEMENT, Rules
 from haystat.loop.journal import Entry
+from haystat.loop.known_labels import NOTHING_KNOWN, KnownLabels
 from haystat.loop.ledger import Ledger, is_told
 from haystat.loop.ledger_stochastic import StochasticLedger
 from haystat.loop.questions import Query, Questions

@@ -24,9 +24,9 @@ from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.decisions.doubts import PoolWarning, pool_doubts
 from haystat.designs.base import Design
 from haystat.errors import BadOption, StudyError
-from haystat.known_labels import KnownLabels
 from haystat.loop.annotators import checked_name, checked_rules
 from haystat.loop.journal import Clock, now_utc, stamp
+from haystat.loop.known_labels import KnownLabels
 from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
