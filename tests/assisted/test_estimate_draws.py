@@ -255,7 +255,7 @@ def test_the_ends_of_a_stretched_interval_are_further_from_the_estimate():
     assert extreme.interval == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("name, quantile", [("accuracy", 0.7), ("prevalence", 0.5)])
+@pytest.mark.parametrize(("name", "quantile"), [("accuracy", 0.7), ("prevalence", 0.5)])
 def test_the_estimate_is_a_quantile_counted_from_the_worst(name, quantile):
     measure = hs.measures.resolve(name).bind(hs.Pool([0.2, 0.8]).schema)
     risks = np.random.default_rng(4).beta(2, 8, (999, 1))
