@@ -83,6 +83,11 @@ def check_mergeable(studies: Sequence[Study]) -> None:
                     f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
                     "the same settings add up"
                 )
+        if "stochastic" in (one.settings["oracle"], other.settings["oracle"]):
+            raise StudyError(
+                f"{pair} cannot be taken together: with a stochastic oracle answers about an item "
+                "may differ, and each study has its own; use one study for everybody"
+            )
         if not one.design.adds_up:
             raise StudyError(
                 f"studies with design {one.design} cannot be taken together: its estimator counts "
