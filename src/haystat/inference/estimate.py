@@ -183,8 +183,10 @@ class Estimate:
         1.0
         """
         low, high = self.intervals.T
-        numbers = np.stack([self.values, low, high, self.std_errors, self.worth], axis=1)[:most]
-        names = ("value", "low", "high", "std_error", "worth")
+        worth = [value if np.isfinite(value) else None for value in self.worth.tolist()]
+        numbers = (self.values, low, high, self.std_errors)
+        columns = (self.components, *(part.tolist() for part in numbers), worth)
+        names = ("name", "value", "low", "high", "std_error", "worth")
         return {
             "measure": self.measure,
             "level": self.level,
@@ -192,8 +194,8 @@ class Estimate:
             "draws": self.n_draws,
             "n_components": len(self.components),
             "components": [
-                {"name": name, **dict(zip(names, row, strict=True))}
-                for name, row in zip(self.components, numbers.tolist(), strict=False)
+                dict(zip(names, row, strict=True))
+                for row in list(zip(*columns, strict=True))[:most]
             ],
             "warnings": list(self.warnings),
             "bounds": [float(end) for end in self.bounds],
