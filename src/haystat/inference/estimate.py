@@ -187,6 +187,7 @@ class Estimate:
         numbers = (self.values, low, high, self.std_errors)
         columns = (self.components, *(part.tolist() for part in numbers), worth)
         names = ("name", "value", "low", "high", "std_error", "worth")
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         return {
             "measure": self.measure,
             "level": self.level,
