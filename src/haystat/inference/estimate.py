@@ -194,10 +194,7 @@ class Estimate:
             "labels": self.n_labels,
             "draws": self.n_draws,
             "n_components": len(self.components),
-            "components": [
-                dict(zip(names, row, strict=True))
-                for row in list(zip(*columns, strict=True))[:most]
-            ],
+            "components": rows[:most],
             "warnings": list(self.warnings),
             "bounds": [float(end) for end in self.bounds],
         }
