@@ -178,6 +178,8 @@ def test_what_is_new_is_for_managers_unless_somebody_says_otherwise(study_file):
         "/api/preview",
         "/api/plan",
         "/api/upload",
+        "/api/threshold",
+        "/api/gate",
     }
 
 

@@ -130,8 +130,10 @@ def labels_to_settle(draws: CutDraws, need: Need, level: float, n_labels: int) -
     if not np.any(slack > 0):
         return None
     hopeful = slack > 0
-    factor = float(np.min(((middle - low)[hopeful] / slack[hopeful]) ** 2))
-    return int(np.ceil(ENOUGH * max(factor, 1.0) * n_labels))
+    with np.errstate(over="ignore"):  # a slack of next to nothing
+        factor = float(np.min(((middle - low)[hopeful] / slack[hopeful]) ** 2))
+    needed = ENOUGH * max(factor, 1.0) * n_labels
+    return int(np.ceil(needed)) if np.isfinite(needed) else None
 
 
 def best_f1(draws: CutDraws, level: float) -> tuple[int, float]:

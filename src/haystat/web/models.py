@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from haystat import designs, measures
+from haystat.pool.known import KINDS
 from haystat.web.options import LONGEST_TEXT
 
 MOST_QUESTIONS = 200
@@ -55,6 +56,7 @@ Seat: TypeAlias = Annotated[
     ),
 ]
 MeasureName: TypeAlias = Annotated[str, Meta(extra_json_schema={"enum": list(measures.MEASURES)})]
+Share: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
 DesignName: TypeAlias = Annotated[str, Meta(extra_json_schema={"enum": ["", *designs.DESIGNS]})]
 
 
@@ -85,6 +87,35 @@ class EstimateQuery(OfStudy):
     def __post_init__(self) -> None:
         for name in self.measure:
             measures.resolve(name)
+
+
+class ThresholdQuery(OfStudy):
+    """Which cut: one requirement; without any, the best F1."""
+
+    precision: Share | None = None
+    recall: Share | None = None
+    false_positive_rate: Share | None = None
+    f1: Annotated[str, Meta(extra_json_schema={"enum": ["best"]})] | None = None
+    system: Annotated[str, Meta(max_length=200, description="Whose score to cut.")] = ""
+    level: Share = 0.95
+
+    @property
+    def requirement(self) -> dict[str, Any]:
+        """As a study takes it."""
+        names = ("precision", "recall", "false_positive_rate", "f1")
+        given = {name: getattr(self, name) for name in names}
+        found = {name: value for name, value in given.items() if value is not None}
+        return found or {"f1": "best"}
+
+
+class GateQuery(OfStudy):
+    """What must hold."""
+
+    require: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=200)]],
+        Meta(max_length=MOST_MEASURES, description="Such as recall>=0.8, with commas between."),
+    ] = []
+    level: Share = 0.95
 
 
 class FileQuery(Struct):
@@ -201,6 +232,7 @@ class Wish(Struct, kw_only=True):
     second: Annotated[
         float, Meta(ge=0, le=0.5, description="Share of questions for a second opinion.")
     ] = 0.0
+    weight: Annotated[Text, Meta(description="Column with what an item counts.")] = ""
 
     def __post_init__(self) -> None:
         measures.resolve(self.measure)
@@ -212,6 +244,11 @@ class NewStudy(Wish, kw_only=True):
     """A study of a file, with its name."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
+    known: Annotated[
+        str, Meta(max_length=255, description="A file of the server's folder with known labels.")
+    ] = ""
+    known_as: Annotated[str, Meta(extra_json_schema={"enum": ["", *KINDS]})] = ""
+    inclusion: Annotated[float, Meta(gt=0, le=1)] | None = None
 
 
 # --- what is answered

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from haystat.web import body, models, webhook
-from haystat.web.routes import api, manage
+from haystat.web.routes import api, decisions, manage
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 
@@ -85,6 +85,8 @@ OPERATIONS = {
         Operation("POST", "/api/release", api.release, STUDY),
         Operation("GET", "/api/status", api.status),
         Operation("GET", "/api/estimate", api.estimate),
+        Operation("GET", "/api/threshold", decisions.threshold, managers=True),
+        Operation("GET", "/api/gate", decisions.gate, managers=True),
         Operation("GET", "/api/events", api.events, gives=EVENTS),
         Operation("GET", "/api/files", manage.list_files, managers=True),
         Operation("GET", "/api/preview", manage.preview, managers=True),

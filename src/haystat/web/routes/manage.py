@@ -12,6 +12,7 @@ from starlette.requests import Request
 from haystat import measures
 from haystat.loop.loop import seed_from
 from haystat.planning.plan import plan as make_plan
+from haystat.pool.known import read_known
 from haystat.study.pool_source import PoolFile
 from haystat.study.study import Study
 from haystat.web import models, uploads
@@ -60,17 +61,27 @@ async def create(request: Request, given: models.NewStudy) -> models.Made:
     with suitable():
         path = study_folder.path_of(name)
     file = uploads.checked_file(study_folder.settings.folder, given.file)
+    folder = study_folder.settings.folder
+    known = uploads.checked_file(folder, given.known) if given.known else None
     async with study_folder.reading:
-        study = await asyncio.to_thread(_create, path, file, given)
+        study = await asyncio.to_thread(_create, path, file, given, known)
     study_folder.add(name, study)
     return models.Made(name, study.pool.size)
 
 
-def _create(path: Path, file: Path, wish: models.Wish) -> Study:
+def _create(path: Path, file: Path, wish: models.NewStudy, known: Path | None) -> Study:
     source, options = _source(file, wish), page_options(wish)
+    if known is not None:
+        check_table(known)
     with suitable():
+        labels = None if known is None else read_known(known, wish.known_as or None, wish.inclusion)
         study = Study.create(
-            path, source, wish.measure, wish.design or None, random_state=source.options["seed"]
+            path,
+            source,
+            wish.measure,
+            wish.design or None,
+            random_state=source.options["seed"],
+            known=labels,
         )
     try:
         keep_options(study, options)
@@ -102,10 +113,12 @@ def _planned(file: Path, wish: models.Wish, wanted: float) -> dict[str, Any]:
 def _source(file: Path, wish: models.Wish) -> PoolFile:
     """Where the pool lies, once it is known that the server can read it."""
     prediction, id_ = ((wish.prediction,) if wish.prediction else ()), wish.id or None
-    check_table(file, {wish.score, *prediction, *wish.show, *([id_] if id_ else [])})
+    further = [name for name in (id_, wish.weight) if name]
+    check_table(file, {wish.score, *prediction, *wish.show, *further})
     options: dict[str, Any] = {"classes": _values(wish.classes), "seed": seed_from(wish.seed)}
     options |= {} if wish.threshold is None else {"threshold": wish.threshold}
-    return PoolFile(str(file), (wish.score,), id_, prediction, (), tuple(wish.show), options)
+    shown, weight = tuple(wish.show), wish.weight or None
+    return PoolFile(str(file), (wish.score,), id_, prediction, (), shown, options, weight=weight)
 
 
 def page_options(wish: models.Wish) -> PageOptions:

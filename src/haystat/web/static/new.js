@@ -1,6 +1,7 @@
 // A new study: choose a file, say what its columns hold and what to find out.
 
 import { $, Away, count, get, post } from "./common.js";
+import { further, offerFiles, offerWeights } from "./known.js";
 
 const NONE = "(none)";
 let file = "", planning = 0, pictures = [];
@@ -10,6 +11,7 @@ const options = (id, names, chosen) => { $(id).replaceChildren(...names.map((nam
 
 async function listFiles(chosen = "") {
   const { files } = await get("/api/files");
+  offerFiles(files);
   $("file").replaceChildren(new Option("choose …", ""), ...files.map((name) => new Option(name, name, false, name === chosen)));
 }
 
@@ -51,6 +53,7 @@ function fill(columns, guess) {
   pictures = guess.images;
   options("score", numbers.length ? numbers : names, guess.score);
   options("id", ["", ...names], guess.id ?? "");
+  offerWeights(numbers);
   options("prediction", ["", ...names], guess.prediction ?? "");
   $("show").replaceChildren(...names.map((name) => {
     const label = document.createElement("label"), box = document.createElement("input");
@@ -74,6 +77,7 @@ function wish() {
     names: [$("no").value.trim() || "No", $("yes").value.trim() || "Yes"],
     reveal: $("reveal").checked, blind: $("blind").checked, second: $("second").checked ? 0.1 : 0,
   };
+  Object.assign(given, further());
   if (threshold !== null) given.threshold = threshold;
   if (wanted !== null) given.wanted = wanted;
   return given;
