@@ -22,6 +22,7 @@ PAGES = (
     "worth",
     "known",
     "weight",
+    "multilabel",
 )
 
 

@@ -18,6 +18,7 @@ from haystat.measures.curves import AveragePrecision, PRCurve
 from haystat.measures.differences import Differences
 from haystat.measures.facts import ColumnEquals, Fact, InMask, PredictedClass, ScoreBin
 from haystat.measures.multiclass import Macro, Micro, PerClass
+from haystat.measures.multilabel import PerLabel
 from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.probabilistic import Brier, CalibrationError, LogLoss
@@ -66,6 +67,7 @@ __all__ = [
     "Outputs",
     "PRCurve",
     "PerClass",
+    "PerLabel",
     "Precision",
     "PrecisionAtK",
     "PredictedClass",

@@ -24,6 +24,7 @@ from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
 from haystat.pool.known import KINDS, Known
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
+from haystat.pool.multi_label import multi_label_arguments
 from haystat.pool.number_losses import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
@@ -156,6 +157,29 @@ class Pool:
         needed = (*names, *([weight] if weight is not None and weight not in names else ()))
         arguments = pool_arguments(frame, score, id, prediction, needed)
         return cls(**arguments, weight=weight, **options)
+
+    @classmethod
+    def multi_label(
+        cls,
+        scores: Mapping[str, ArrayLike],
+        predictions: Mapping[str, ArrayLike] | None = None,
+        *,
+        threshold: float | Mapping[str, float] | None = None,
+        ids: ArrayLike | None = None,
+        strata: int = 256,
+        **options: Any,
+    ) -> Pool:
+        """A pool of items that may have several labels: {label: one score an item}.
+
+        Every pair of an item and a label is a yes or no, with the id "item/label" and the columns
+        `item` and `label`. threshold: one for all labels, or {label: threshold}. `options` are
+        those of Pool. measures.PerLabel estimates a measure of each label and its averages.
+
+        >>> Pool.multi_label({"cat": [0.1, 0.9], "dog": [0.8, 0.2]}).ids.tolist()
+        ['0/cat', '1/cat', '0/dog', '1/dog']
+        """
+        given = multi_label_arguments(scores, predictions, threshold, ids, strata)
+        return cls(**given, **options)
 
     @property
     def ids(self) -> NDArray[Any]:
