@@ -87,9 +87,10 @@ def export(
             questions = opened.pending if number is None else opened.ask(number, who, lease)
             done = _write_tasks(opened, form, questions, out, config, names, prompt)
         else:
-            if form.answers is None:
+            write = form.answers or form.summary
+            if write is None:
                 raise BadOption(f"there is nothing to write for {form.tool}")
-            done = {"file": str(out), "answers": form.answers(opened, out)}
+            done = {"file": str(out), "answers": write(opened, out)}
     if as_json:
         print_json(done)
         return

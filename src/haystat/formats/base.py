@@ -125,8 +125,8 @@ class Format:
     tasks: the open questions as the text of a file. config: what else the tool needs to show
     them. answers: writes what the study knows. replies: reads a file of answers; classes of the
     study are given. fetch: the answers that a server has now. pool: reads scored items. traces:
-    reads conversations that judges gave verdicts on. send: gives estimate and labels to a server;
-    token: the environment variable with the secret that it may want.
+    reads conversations that judges gave verdicts on. summary: writes the estimate to a file. send:
+    gives estimate and labels to a server; token: the environment variable with its secret.
     """
 
     name: str
@@ -138,6 +138,7 @@ class Format:
     fetch: Callable[[Server], list[Reply]] | None = None
     pool: Callable[[Path], PoolTable] | None = None
     traces: Callable[[Path], Iterator[Trace]] | None = None
+    summary: Callable[[Study, Path], int] | None = None
     send: Callable[[Study, Target], dict[str, Any]] | None = None
     token: str = ""
 

@@ -22,6 +22,25 @@ def conversation(messages: Iterable[Message]) -> str:
     return json.dumps(list(messages), ensure_ascii=False)
 
 
+def shown_conversation(text: Any) -> str | None:
+    """A conversation as a terminal shows it; None where a value is none.
+
+    >>> print(shown_conversation('[{"role": "user", "content": "Hi"}]'))
+    [user] Hi
+    """
+    found = _parsed(text) if isinstance(text, str) and text.startswith("[{") else None
+    if not isinstance(found, list) or not all(_is_message(one) for one in found):
+        return None
+    return "\n".join(
+        _shown(message(m["role"], m.get("content"), m.get("tool_calls"))) for m in found
+    )
+
+
+def _shown(made: Message) -> str:
+    calls = [f"(calls {call['name']} {call['arguments']})" for call in made.get("tool_calls", ())]
+    return " ".join(part for part in (f"[{made['role']}]", made["content"], *calls) if part)
+
+
 def message(role: Any, content: Any, tool_calls: Any = ()) -> Message:
     """One message: its text, and the calls of tools it makes.
 

@@ -101,7 +101,7 @@ def check_version(path: Path, tool: str, version: Any, newest: int) -> None:
 def zip_entry(file: IO[bytes], entry: zipfile.ZipInfo, archive: zipfile.ZipFile) -> bytes:
     """The content of a part of a ZIP file, also where it is compressed with Zstandard."""
     if entry.file_size > LARGEST_DOCUMENT:
-        raise FileError(f"{entry.filename} unpacks to {entry.file_size >> 20:,} MB")
+        raise ValueError(f"{entry.filename} unpacks to {entry.file_size >> 20:,} MB")
     if entry.compress_type != ZSTANDARD:
         return archive.read(entry)
     try:

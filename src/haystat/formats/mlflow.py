@@ -122,7 +122,7 @@ MLFLOW = Format(
     "mlflow",
     TOOL,
     traces=read_table,
-    answers=write_metrics,
+    summary=write_metrics,
     send=send,
     token="MLFLOW_TRACKING_TOKEN",
 )

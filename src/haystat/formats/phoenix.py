@@ -128,7 +128,7 @@ PHOENIX = Format(
     "phoenix",
     TOOL,
     traces=read_spans,
-    answers=write_metrics,
+    summary=write_metrics,
     send=send,
     token="PHOENIX_API_KEY",
 )

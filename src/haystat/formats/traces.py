@@ -101,13 +101,14 @@ class Judged:
         write_rows(rows, path, list(columns))
 
 
-def verdict_of(value: Any, reason: Any = "", passed: bool | None = None) -> Verdict | None:
+def verdict_of(value: Any, reason: Any = "", passed: Any = None) -> Verdict | None:
     """The verdict in a value of any kind; None where there is none.
 
     >>> verdict_of("C").word, verdict_of(0.25).score, verdict_of(True).word, verdict_of(None)
     ('C', 0.25, 'true', None)
     """
     why = "" if reason is None or reason != reason else str(reason)
+    passed = passed if isinstance(passed, bool) else None
     if isinstance(value, bool):
         return Verdict(None, str(value).lower(), passed, why)
     if isinstance(value, int | float) and np.isfinite(value):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from haystat.errors import FileError
 from haystat.formats.base import read_table
 from haystat.formats.log_files import is_json_lines, json_lines, read_document
 from haystat.formats.traces import Verdict, verdict_of
@@ -48,7 +47,7 @@ def _rows(document: Any) -> Sequence[Row]:
 
 def _checked(rows: Sequence[Any]) -> Sequence[Row]:
     if not all(isinstance(row, dict) for row in rows):
-        raise FileError("a table has rows that are no objects")
+        raise ValueError("a table has rows that are no objects")
     return rows
 
 

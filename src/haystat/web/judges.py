@@ -17,7 +17,10 @@ MOST = 200  # disagreements of one reply
 def after(study: Study, item: Any) -> models.After:
     """What was kept back until an item was answered, and what the systems say."""
     record, _ = cut_record(study.revealed(item))
-    return models.After(work.named(item), record, work.said(study, item))
+    said = [
+        {name: one[name] for name in ("system", "prediction")} for one in work.said(study, item)
+    ]
+    return models.After(work.named(item), record, said)
 
 
 def disagreements(study: Study) -> models.Disagreements:
