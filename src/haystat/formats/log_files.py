@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from haystat.disk import existing_file, not_utf8, readable, shown_path
+from haystat.core.disk import existing_file, not_utf8, readable, shown_path
 from haystat.errors import FileError, HaystatError, first_line
 
 LARGEST_DOCUMENT = 512 << 20  # bytes of one JSON document, which takes many times that in memory

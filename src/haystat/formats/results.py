@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from haystat import __version__
-from haystat.disk import write_whole
-from haystat.study.answers import answer_rows
+from haystat.core.disk import write_whole
+from haystat.study.answer_files import answer_rows
 from haystat.study.study import Study
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
 from haystat.errors import BadOption, FileError, UnknownName
 from haystat.formats.conversation import Message, conversation
 from haystat.pool.memory import Pool
-from haystat.study.answers import write_rows
+from haystat.study.answer_files import write_rows
 
 #: what a judge's word is worth, from 0 for a failure to 1
 WORDS = {

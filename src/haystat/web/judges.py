@@ -8,8 +8,8 @@ import numpy as np
 
 from haystat.study.leases import StudyState
 from haystat.study.study import Study
-from haystat.web import models, work
-from haystat.web.limits import cut_record
+from haystat.web import labelling, models
+from haystat.web.upload_limits import cut_record
 
 MOST = 200  # disagreements of one reply
 
@@ -18,9 +18,10 @@ def after(study: Study, item: Any) -> models.After:
     """What was kept back until an item was answered, and what the systems say."""
     record, _ = cut_record(study.revealed(item))
     said = [
-        {name: one[name] for name in ("system", "prediction")} for one in work.said(study, item)
+        {name: one[name] for name in ("system", "prediction")}
+        for one in labelling.said(study, item)
     ]
-    return models.After(work.named(item), record, said)
+    return models.After(labelling.named(item), record, said)
 
 
 def disagreements(study: Study) -> models.Disagreements:
@@ -50,9 +51,9 @@ def _shown(state: StudyState, question: int, answer: Any, system: int) -> models
     record, _ = cut_record(state.query(question).record)
     kept_back, _ = cut_record(state.revealed(answer.item))
     return models.Disagreement(
-        item=work.named(answer.item),
+        item=labelling.named(answer.item),
         label=answer.label,
-        predicted=work.predicted(state, outputs, system),
+        predicted=labelling.predicted(state, outputs, system),
         score=float(outputs.scores[0, system]),
         system=state.pool.schema.systems[system],
         annotator=answer.who or "",
