@@ -193,7 +193,7 @@ def pool(
     about: dict[str, Any] = {"file": str(out), "id": "item"}
     found: Judged | PoolTable
     if form.traces is not None:
-        found = log = judged.read_log(source, form, judge, fails)
+        found = log = formats.read_log(source, form.name, judge, fails)
         scores = [score for score, _ in log.names.values()]
         about |= {"score": scores if len(scores) > 1 else scores[0], "judges": list(log.scores)}
         about |= {"after": list(log.after), "left_out": log.n_left_out}

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from haystat.errors import BadOption
-from haystat.formats import Format, Judged, PoolTable, judged
+from haystat.formats import Format, Judged, PoolTable
 from haystat.formats.base import read_text
 
 JUDGE = typer.Option([], help="Whose verdicts of a log count; again to compare judges.")
@@ -17,13 +17,6 @@ FAILS = typer.Option(
     help="Which verdicts are failures: '<0.5', '>=3', or words with commas; by default as the log "
     "says, or words such as no and fail, or numbers below 0.5.",
 )
-
-
-def read_log(source: Path, form: Format, judge: list[str], fails: str | None) -> Judged:
-    """The traces of a log, as a pool of what judges say."""
-    if form.traces is None:
-        raise BadOption(f"{form.tool} has no judges; make a table: haystat pool --from {form.name}")
-    return judged(form.traces(source), str(source), judge, fails)
 
 
 def read_table(source: Path, form: Format) -> PoolTable:

@@ -15,7 +15,6 @@ from haystat.cli.judged import (
     JUDGE,
     left_out,
     read_guidelines,
-    read_log,
     refuse_columns,
 )
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
@@ -102,7 +101,8 @@ def new(
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
     labels = None if numbers else values(classes)
-    given = {"strata": strata, "threshold": threshold, "classes": labels, "seed": number}
+    given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": labels}
+    given["seed"] = number
     hidden = tuple(split(",".join(after)))
     rules = None if guidelines is None else read_guidelines(guidelines)
     columns: dict[str, Any] | None = None
@@ -110,7 +110,7 @@ def new(
     source: Any
     if tool is not None:
         refuse_columns(score=score, id=id, prediction=prediction, show=show, after=after)
-        log = read_log(pool, formats.resolve(tool), judge, fails)
+        log = formats.read_log(pool, tool, judge, fails)
         source = log.pool(groups, **given)
         columns, hidden = {**log.show, **log.after}, tuple(log.after)
         candidates = max(candidates, source.size)  # the log is not read again

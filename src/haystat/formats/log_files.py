@@ -113,7 +113,10 @@ def zip_entry(file: IO[bytes], entry: zipfile.ZipInfo, archive: zipfile.ZipFile)
     n_name, n_extra = struct.unpack("<HH", head[26:30])
     file.seek(n_name + n_extra, 1)
     packed = file.read(entry.compress_size)
-    content = pyarrow.decompress(packed, entry.file_size, codec="zstd", asbytes=True)
+    try:
+        content = pyarrow.decompress(packed, entry.file_size, codec="zstd", asbytes=True)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise zipfile.BadZipFile(f"{entry.filename}: {first_line(error)}") from None
     if len(packed) < entry.compress_size or zlib.crc32(content) != entry.CRC:
         raise zipfile.BadZipFile(f"{entry.filename} is damaged")
     return bytes(content)

@@ -41,7 +41,9 @@ def _output_item(line: dict[str, Any]) -> Trace:
         verdict = verdict_of(result.get("score"), _reason(result), result.get("passed"))
         if verdict is not None:
             verdicts[str(result["name"])] = verdict
-    return Trace(str(line["id"]), messages, verdicts)
+    given = (line.get("datasource_item") or {}).items()
+    facts = {name: value for name, value in given if isinstance(value, str | int | float)}
+    return Trace(str(line["id"]), messages, verdicts, facts)
 
 
 def _reason(result: dict[str, Any]) -> str:

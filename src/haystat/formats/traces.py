@@ -21,6 +21,7 @@ from haystat.errors import BadOption, FileError, UnknownName
 from haystat.formats.conversation import Message, conversation
 from haystat.pool.memory import Pool
 from haystat.study.answer_files import write_rows
+from haystat.study.spelling import spelt
 
 #: what a judge's word is worth, from 0 for a failure to 1
 WORDS = {
@@ -63,23 +64,56 @@ class Trace:
 class Judged:
     """A pool made of the verdicts of judges, and how many traces lack one of them.
 
-    scores, predictions: by judge. show: what the labeller sees, after: what waits for the answer.
+    scores, predictions, words: by judge; words are the verdicts as they stand. show: what the
+    labeller sees, after: what waits for the answer.
     """
 
     ids: NDArray[Any]
     scores: Mapping[str, NDArray[np.float64]]
     predictions: Mapping[str, NDArray[np.int64]]
+    words: Mapping[str, NDArray[Any]]
     show: Mapping[str, NDArray[Any]]
     after: Mapping[str, NDArray[Any]]
     n_left_out: int
 
-    def pool(self, columns: Sequence[str] = (), **options: Any) -> Pool:
-        """The pool, each judge a system; columns: facts with sub-populations."""
+    def pool(
+        self, columns: Sequence[str] = (), *, classes: Sequence[Any] | None = (0, 1), **options: Any
+    ) -> Pool:
+        """The pool, each judge a system; columns: facts with sub-populations.
+
+        Of two classes the second is failure; of more, each verdict names one, such as a grade.
+        None: labels are numbers, and so are the verdicts.
+        """
         for name in columns:
             if name not in self.show:
                 raise UnknownName(f"no column {name!r}; the log has {', '.join(self.show)}")
         facts = {name: self.show[name] for name in columns}
-        return Pool(self.scores, self.predictions, ids=self.ids, columns=facts, **options)
+        given = {"ids": self.ids, "columns": facts, "classes": classes, **options}
+        if classes is None:
+            return Pool({judge: self._numbers(judge) for judge in self.scores}, **given)
+        said = {judge: self._classes(judge, tuple(classes)) for judge in self.scores}
+        return Pool(self.scores, said, **given)
+
+    def _numbers(self, judge: str) -> NDArray[np.float64]:
+        """What the judge says of each trace, as a number, (n,)."""
+        try:
+            return np.array([float(word) for word in self.words[judge]])
+        except ValueError as error:
+            raise BadOption(f"judge {judge!r} says no number: {error}; give --classes") from None
+
+    def _classes(self, judge: str, classes: tuple[Any, ...]) -> NDArray[Any]:
+        """The class that the judge names for each trace, (n,)."""
+        found = np.empty(len(self.ids), dtype=object)
+        if len(classes) == 2:
+            found[:] = [classes[one] for one in self.predictions[judge]]
+            return found
+        found[:] = [spelt(word, classes) for word in self.words[judge]]
+        strange = next((one for one in found if one not in classes), None)
+        if strange is not None:
+            raise BadOption(
+                f"judge {judge!r} says {brief(strange)}, which is not one of {list(classes)}"
+            )
+        return found
 
     @property
     def names(self) -> dict[str, tuple[str, str]]:
@@ -138,16 +172,17 @@ def judged(
     kept = [trace for trace in everything if all(name in trace.verdicts for name in names)]
     if not kept:
         raise FileError(f"{source} has no trace with verdicts of {' and '.join(names)}")
-    scores, predictions, after = {}, {}, {}
+    scores, predictions, words, after = {}, {}, {}, {}
     for name in names:
         verdicts = [trace.verdicts[name] for trace in kept]
         failed = _failures(verdicts, fails, name)
         scores[name], predictions[name] = _failure_scores(verdicts, failed), failed.astype(np.int64)
+        words[name] = texts([_word(verdict) for verdict in verdicts])
         column = REASON if len(names) == 1 else f"{name}_reason"
         after[column] = texts([_told(verdict) for verdict in verdicts])
     show = {CONVERSATION: texts([conversation(trace.messages) for trace in kept]), **_facts(kept)}
     ids = texts(unique([trace.item for trace in kept]))
-    return Judged(ids, scores, predictions, show, after, len(everything) - len(kept))
+    return Judged(ids, scores, predictions, words, show, after, len(everything) - len(kept))
 
 
 def judges_in(traces: Iterable[Trace]) -> dict[str, int]:
