@@ -24,6 +24,7 @@ from haystat.errors import BadOption
 from haystat.loop.loop import seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
+from haystat.pool.known import read_known
 from haystat.study import PoolFile, Study
 from haystat.web.options import PageOptions, keep_options
 
@@ -35,6 +36,15 @@ UNBLOCKED = typer.Option(
 KEY = typer.Option(
     None, help="Column with the id in these tables; by default that of --id without _l and _r."
 )
+KNOWN = typer.Option(
+    [],
+    help="File of labels that people already have: item, label and, of a random sample, inclusion.",
+)
+KNOWN_AS = typer.Option(
+    None,
+    help="How they came: census (of a whole region), sample (with known probabilities), found.",
+)
+INCLUSION = typer.Option(None, help="Inclusion probability of every item of the known sample.")
 LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 
 
@@ -52,6 +62,9 @@ def new(
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
     after: list[str] = typer.Option(
         [], help="Columns the labeller sees after the answer, such as a judge's reasons."
+    ),
+    weight: str | None = typer.Option(
+        None, help="Column with what an item counts: views, money. All measures are weighted."
     ),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
@@ -88,6 +101,9 @@ def new(
     guidelines: Path | None = typer.Option(
         None, help="Markdown that the page shows beside every question."
     ),
+    known: list[Path] = KNOWN,
+    known_as: str | None = KNOWN_AS,
+    inclusion: float | None = INCLUSION,
     as_json: bool = JSON,
 ) -> None:
     """Make a study: one file that holds the evaluation of a pool from the first question on.
@@ -100,8 +116,8 @@ def new(
         designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
-    labels = None if numbers else values(classes)
-    given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": labels}
+    classes_of = None if numbers else values(classes)
+    given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": classes_of}
     given["seed"] = number
     hidden = tuple(split(",".join(after)))
     rules = None if guidelines is None else read_guidelines(guidelines)
@@ -109,7 +125,8 @@ def new(
     groups = tuple(split(",".join(column)))
     source: Any
     if tool is not None:
-        refuse_columns(score=score, id=id, prediction=prediction, show=show, after=after)
+        named = {"score": score, "id": id, "prediction": prediction, "weight": weight}
+        refuse_columns(**named, show=show, after=after)
         log = formats.read_log(pool, tool, judge, fails)
         source = log.pool(groups, **given)
         columns, hidden = {**log.show, **log.after}, tuple(log.after)
@@ -127,7 +144,9 @@ def new(
             table,
             tuple(unblocked),
             key_column(key, id),
+            weight,
         )
+    labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PoolWarning)  # said below
         made = Study.create(
@@ -143,6 +162,7 @@ def new(
             annotators=None if annotators is None else split(annotators),
             answers_per_item=answers_per_item,
             disagreement=disagreement,
+            known=labels,
             **options,
         )
     with made:
@@ -164,6 +184,8 @@ def new(
     out = console()
     out.print(f"{study}: {status.measure} of {status.size:,} items, design {status.design}")
     show_in_use(out, in_use)
+    for part in labels:
+        out.print(f"{len(part.labels):,} labels known before ({part.kind})")
     for note in notes:
         out.print(f"note: {note}", markup=False)
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
