@@ -87,6 +87,7 @@ OPERATIONS = {
         Operation("GET", "/api/estimate", api.estimate),
         Operation("GET", "/api/threshold", decisions.threshold, managers=True),
         Operation("GET", "/api/gate", decisions.gate, managers=True),
+        Operation("GET", "/api/disagreements", api.disagreements, managers=True),
         Operation("GET", "/api/events", api.events, gives=EVENTS),
         Operation("GET", "/api/files", manage.list_files, managers=True),
         Operation("GET", "/api/preview", manage.preview, managers=True),
