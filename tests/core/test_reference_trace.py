@@ -13,7 +13,7 @@ from haystat.designs.adaptive import AdaptiveState
 from haystat.pool.problem import pose
 from haystat.pool.tree import balanced_tree
 from haystat.response.dirichlet_tree import DirichletTree, TreeState
-from haystat.response.em import run_em
+from haystat.response.em_loops import run_em
 
 TRACE = Path(__file__).resolve().parents[3] / "shared" / "pools" / "reference_trace_abt-buy.npz"
 pytestmark = pytest.mark.skipif(not TRACE.exists(), reason=f"no reference trace at {TRACE}")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from haystat.arguments import checked_choice
 from haystat.decisions.requirements import Requirement, parsed
@@ -179,7 +179,7 @@ def _anytime(estimate: Estimate) -> tuple[float, float]:
         low, high = estimate.anytime_intervals[0]
         return float(low), float(high)
     low, high = estimate.intervals[0]
-    z = norm.isf((1 - estimate.level) / 2)
+    z = ndtri((1 + estimate.level) / 2)
     stretch = sequence_multiplier(estimate.level, estimate.n_labels) / z
     value = float(estimate.values[0])
     return value - stretch * (value - float(low)), value + stretch * (float(high) - value)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from haystat.arguments import checked_number
 from haystat.errors import NoSupport
@@ -122,7 +122,7 @@ class Estimate:
         """
         variance = self.details.get("item_variance", np.full(len(self.values), np.nan))
         low, high = self.intervals.T
-        error = (high - low) / 2 / norm.isf((1 - self.level) / 2)
+        error = (high - low) / 2 / ndtri((1 + self.level) / 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(variance / (error**2 + variance / self.details.get("size", np.inf)))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from haystat.estimation.credible import credible_band
 from haystat.estimation.intervals import band_multiplier
@@ -101,6 +100,8 @@ def side_by_side(
         exact = [np.full(len(part.values), len(part.terms) == 0) for part in parts]
         terms = np.where(np.concatenate(exact), 0.0, joint().terms)
     else:
+        from scipy.linalg import block_diag  # seldom needed, and slow to import
+
         terms = block_diag(*(part.terms for part in parts))
         warnings = (
             *warnings,

@@ -9,7 +9,7 @@ import numpy as np
 
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.tree import Tree
-from haystat.response.em import m_step, run_em
+from haystat.response.em import m_step
 
 SMALLEST_PRIOR = 1e-9
 
@@ -80,6 +80,9 @@ class DirichletTree:
 
     def fit(self, state: TreeState, max_iterations: int) -> TreeState:
         """EM from the shares of `state` towards the posterior mode."""
+        # Here, not above: numba takes a quarter of a second to import.
+        from haystat.response.em_loops import run_em
+
         hidden = self.size - state.observed.sum(axis=1)
         share, _ = run_em(
             self.tree.parent,
