@@ -18,6 +18,7 @@ STOREYS = (
     ("arguments",),
     ("drafts", "progress"),
     ("disk",),
+    ("display",),
     ("files",),
     ("measures",),
     ("pool",),

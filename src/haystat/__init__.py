@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from haystat.comparison.duels import Decided
     from haystat.decisions.gate import Verdict, gate
     from haystat.decisions.threshold import ThresholdChoice
+    from haystat.display.curves import CurveDisplay
     from haystat.engines.open import cross_pool, open_pool
     from haystat.errors import HaystatError
     from haystat.estimation.result import Estimate
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "CurveDisplay",
     "Decided",
     "Estimate",
     "Evaluation",
@@ -53,6 +55,7 @@ __all__ = [
 #: public name -> module; importing them all takes a second, so each waits until it is used
 _MODULE_OF = {
     "Comparison": "comparison.compare",
+    "CurveDisplay": "display.curves",
     "Decided": "comparison.duels",
     "Estimate": "estimation.result",
     "Evaluation": "evaluation",

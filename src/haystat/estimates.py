@@ -13,7 +13,7 @@ from haystat.estimation.result import Estimate, checked_level, undefined_estimat
 from haystat.estimation.side_by_side import side_by_side
 from haystat.ledger import Ledger
 from haystat.measures.base import Measure
-from haystat.measures.outputs import BoolArray
+from haystat.measures.outputs import BoolArray, FloatArray
 from haystat.pool.base import View
 from haystat.pool.losses import equal_losses
 from haystat.reuse import check_reuse
@@ -56,8 +56,16 @@ def estimate_from(
     parts = measure.side_by_side()
     alone = [_alone(pool, ledger, part, level, options) for part in parts]
     if len(alone) == 1:
-        return alone[0]
+        return _with_thresholds(alone[0], measure)
     return side_by_side(measure, alone, lambda: _alone(pool, ledger, measure, level, options))
+
+
+def _with_thresholds(estimate: Estimate, measure: Measure) -> Estimate:
+    """The estimate of a curve knows at which thresholds."""
+    if measure.curve is None:
+        return estimate
+    grid: FloatArray = getattr(measure, "grid")  # noqa: B009
+    return replace(estimate, details={**estimate.details, "thresholds": grid, "curve": measure.curve})
 
 
 def _alone(

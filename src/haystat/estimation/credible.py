@@ -13,7 +13,7 @@ from haystat.measures.outputs import FloatArray
 ROUNDING = 1e-12  # by which the ends of an interval allow for rounding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CredibleEstimate(Estimate):
     """An estimate whose error is told by draws (S, m) of the measure from a posterior.
 

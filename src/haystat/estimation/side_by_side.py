@@ -18,7 +18,7 @@ from haystat.measures.outputs import FloatArray
 SUMS = ("square", "cube", "possible")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SideBySide(Estimate):
     """Estimates of several measures; the terms are those of all, for their covariance."""
 

@@ -13,6 +13,9 @@ from scipy.special import ndtri
 from haystat import designs, measures
 from haystat.arguments import checked_choice, checked_integer, checked_number
 from haystat.designs.base import Design
+from haystat.display.card import Card
+from haystat.display.plots import plot_labels_needed
+from haystat.display.shown import Shown
 from haystat.estimation.result import Estimate, checked_level
 from haystat.estimation.sequences import sequence_multiplier
 from haystat.loop import RandomState, seed_from
@@ -34,8 +37,8 @@ CAP = 20_000
 WORLDS = 25
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """How many labels an interval of some width takes, over the worlds that the scores allow.
 
     labels is the median, low and high the 10% and 90% quantiles; None means more than `cap`.
@@ -77,6 +80,35 @@ class Plan:
             lines.append(f"Last to be narrow enough: {named}.")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
+    def plot(self, ax: Any = None) -> Any:
+        """Labels that the design and passive sampling need; returns the axes."""
+        likely = [float(self.cap if n is None else n) for n in (self.labels, self.low, self.high)]
+        rows = [(self.design, *likely), ("passive", *[float(self.passive)] * 3)]
+        title = f"{self.measure}: labels for an interval {self.width:g} wide at {self.level:.0%}"
+        return plot_labels_needed(rows, title=title, ax=ax)
+
+    def _card(self) -> Card:
+        low, middle, high = self.expected
+        rows = [
+            ("labels", _count(self.labels, self.cap)),
+            ("likely", f"{_count(self.low, self.cap)} to {_count(self.high, self.cap)}"),
+            ("passive sampling", f"{self.passive:,}"),
+            (f"expected {self.measure}", f"{middle:.2f} ({low:.2f} to {high:.2f})"),
+        ]
+        return Card(
+            f"{self.measure} with an interval {self.width:g} wide at {self.level:.0%}",
+            _count(self.labels, self.cap),
+            "labels",
+            rows=tuple(rows),
+            facts=tuple(str(cause) for cause in self.hard),
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = ("measure", "design", "width", "level", "labels", "low", "high", "passive")
+        return {name: [getattr(self, name)] for name in names}
+
     def _headline(self) -> str:
         what = f"{self.measure} with an interval {self.width:g} wide at {self.level:.0%}"
         if self.labels is None:
@@ -89,6 +121,10 @@ class Plan:
     def _expected(self) -> tuple[str, float, float, float]:
         low, middle, high = self.expected
         return self.measure, middle, low, high
+
+
+def _count(n: int | None, cap: int) -> str:
+    return f"more than {cap:,}" if n is None else f"{n:,}"
 
 
 def plan(
