@@ -15,7 +15,7 @@ import typer
 from haystat import __version__
 from haystat.cli import streams
 from haystat.cli.commands import LazyGroup
-from haystat.disk import is_wrong_path
+from haystat.core.disk import is_wrong_path
 from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
 
 FAILED, WRONG = 1, 2

@@ -166,7 +166,7 @@ def _picture(bar: Bar, ends: tuple[float, float]) -> str:
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     if not rows:
         return ""
-    kind = ['<{0}>{1}</{0}>', '<{0} class="n">{1}</{0}>']
+    kind = ["<{0}>{1}</{0}>", '<{0} class="n">{1}</{0}>']
 
     def line(cells: Sequence[Any], tag: str) -> str:
         inside = "".join(

@@ -68,9 +68,7 @@ class CurveDisplay:
         swapped = names[0] == y_name
         x, y = (second, first) if swapped else (first, second)
         band = ends[:n] if swapped else ends[n:]
-        return cls(
-            x, y, band, estimate.thresholds, x_name, y_name, estimate.level, operating
-        )
+        return cls(x, y, band, estimate.thresholds, x_name, y_name, estimate.level, operating)
 
     @classmethod
     def from_evaluation(

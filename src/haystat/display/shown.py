@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from haystat.arguments import checked_path
-from haystat.disk import write_whole
+from haystat.core.arguments import checked_path
+from haystat.core.disk import write_whole
 from haystat.display.card import Card, card_html, card_page
 from haystat.display.extras import needed
 from haystat.errors import BadOption

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.arguments import brief, several_names
+from haystat.core.arguments import brief, several_names
 from haystat.errors import BadOption, UnknownName
 
 
