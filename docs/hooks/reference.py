@@ -72,7 +72,7 @@ def api_page() -> str:
     room = ""
     seen: dict[str, str] = {}
     for name, target in public_names().items():
-        here, _, short = name.rpartition(".")
+        here = name.rpartition(".")[0]
         if here != room:
             room = here
             lines += [f"## {room}", ""]

@@ -11,8 +11,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.display.records import paired_names
 from haystat.errors import BadOption, FileError, UnknownName
-from haystat.formats.base import Format, PoolTable, Reply, paired_names, read_table
+from haystat.formats.base import Format, PoolTable, Reply, read_table
 from haystat.study.answer_files import answer_rows, write_rows
 from haystat.study.study import Study
 

@@ -8,9 +8,9 @@ from haystat.inference.intervals import Region
 from haystat.inference.stratified import estimate_stratified
 
 __all__ = [
+    "DrawnItems",
     "Estimate",
     "Region",
-    "DrawnItems",
     "census",
     "estimate_importance",
     "estimate_stratified",

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from haystat import __version__
+from haystat.decisions.candidate_thresholds import InUse
 from haystat.errors import BadOption, HaystatError
 from haystat.inference.diagnostics import weight_summary
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.loop.estimates import estimate_state
 from haystat.loop.score_regions import score_regions
+from haystat.loop.state import State
+from haystat.loop.status import Status
+from haystat.pool.base import AnyPool
 from haystat.report.confusion import ConfusionMatrix
 from haystat.report.pr_curve import pr_curve
 from haystat.report.thresholds import cuts_of
-from haystat.study.answer_files import draw_totals
-from haystat.study.leases import StudyState
-from haystat.study.study import Study
 
 MOST_COMPONENTS = 12
 MOST_POINTS = 80
@@ -30,7 +32,24 @@ ALSO_MANY = ("accuracy", "f1_macro")
 N_BARS = 12
 
 
-def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, Any]:
+class Reported(Protocol):
+    """An evaluation or a study, as a report sees it."""
+
+    title: str
+    settings: Mapping[str, Any]
+
+    @property
+    def pool(self) -> AnyPool: ...
+    @property
+    def in_use(self) -> list[InUse]: ...
+    @property
+    def entries(self) -> list[Any]: ...
+    def reading(self) -> AbstractContextManager[Any]: ...
+    def new_state(self) -> State: ...
+    def status(self) -> Status: ...
+
+
+def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str, Any]:
     """What there is to say about a study, ready for JSON.
 
     examples: how many mistakes of each kind to show with their records.
@@ -40,7 +59,7 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
         estimate = estimate_state(state, None, level)
         systems = state.pool.schema.systems
         return {
-            "study": study.path.name,
+            "study": study.title,
             "status": asdict(study.status()),
             "systems": list(systems),
             "estimate": estimate_dict(estimate),
@@ -71,7 +90,7 @@ def estimate_dict(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def convergence(study: Study, level: float) -> list[dict[str, Any]]:
+def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
     """The estimate after each finished stage, as it stood then; of many stages some."""
     wanted = _some(study.status().finished_stages)
     state, points, n_seen = study.new_state(), [], 0
@@ -104,7 +123,7 @@ def _components(estimate: Estimate) -> list[dict[str, Any]]:
     return rows
 
 
-def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str, Any]]:
+def _also(state: State, estimate: Estimate, level: float) -> list[dict[str, Any]]:
     """Other measures that the same labels can estimate, and why some cannot be."""
     names = ALSO.get(len(state.pool.classes), ALSO_MANY)
     found: list[dict[str, Any]] = []
@@ -118,7 +137,7 @@ def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str,
     return found
 
 
-def _regions(state: StudyState, level: float) -> list[dict[str, Any]]:
+def _regions(state: State, level: float) -> list[dict[str, Any]]:
     """The pool along its score, where items have one label each, a class."""
     try:
         return score_regions(state, level)
@@ -126,7 +145,7 @@ def _regions(state: StudyState, level: float) -> list[dict[str, Any]]:
         return []
 
 
-def _confusion(state: StudyState, system: str, level: float) -> dict[str, Any]:
+def _confusion(state: State, system: str, level: float) -> dict[str, Any]:
     classes, size = [str(label) for label in state.pool.classes], state.pool.size
     result: dict[str, Any] = {"system": system, "classes": classes, "cells": []}
     if not classes:
@@ -152,11 +171,11 @@ def _confusion(state: StudyState, system: str, level: float) -> dict[str, Any]:
     return {**result, "cells": cells}
 
 
-def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
+def _mistakes(study: Reported, state: State, n: int) -> list[dict[str, Any]]:
     """Labelled items that the first system got wrong, those first that stand for most items."""
     if n <= 0:
         return []
-    draws, weight = draw_totals(state)
+    draws, weight = state.draw_totals()
     told = [(state.ledger.item_of(q), a) for q, a in state.answers() if a.label is not None]
     if not told or not state.pool.classes:
         return []
@@ -174,7 +193,7 @@ def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
                 "actual": str(answer.label),
                 "score": value,
                 "stands_for": weight.get(index, 0.0) / n_draws * state.pool.size,
-                "record": state.pool.record_of(index),
+                "record": state.record_of(index),
             }
         )
     kinds = sorted(found, key=lambda kind: (-kind[0], str(kind[1])))
@@ -185,7 +204,7 @@ def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
     ]
 
 
-def _weights(state: StudyState) -> dict[str, Any] | None:
+def _weights(state: State) -> dict[str, Any] | None:
     """How the draws weigh, and how many there are of each weight."""
     rows = state.ledger.rows()
     if len(rows.weight) == 0:
@@ -210,7 +229,13 @@ def _bars(edges: Sequence[float], counts: Sequence[float]) -> list[dict[str, flo
     ]
 
 
-def _settings(study: Study) -> dict[str, Any]:
+def _pool(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Which pool: a study writes down more about it than an evaluation."""
+    pool = made["pool"]
+    return {"fingerprint": pool, "seed": made["pool_seed"]} if isinstance(pool, str) else dict(pool)
+
+
+def _settings(study: Reported) -> dict[str, Any]:
     """What somebody needs to get the same numbers again."""
     made = study.settings
     return {
@@ -218,13 +243,13 @@ def _settings(study: Study) -> dict[str, Any]:
         "design": made["design"],
         "oracle": made["oracle"],
         "seed": made["seed"],
-        "pool": made["pool"],
-        "sketch": made["sketch"],
-        "made_with": {"haystat": made["haystat"], "numpy": made["numpy"]},
+        "pool": _pool(made),
+        "sketch": made.get("sketch"),
+        "made_with": {name: made[name] for name in ("haystat", "numpy") if name in made},
         "reported_with": {
             "haystat": __version__,
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        "verify": f"haystat verify {study.path.name}",
+        "verify": f"haystat verify {study.title}" if "sketch" in made else None,
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from haystat.formats.base import paired_names, shown_text
+from haystat.display.records import paired_names, shown_text
 from haystat.report import charts, words
 from haystat.report.style import STYLE
 from haystat.report.thresholds import cuts_section

@@ -93,7 +93,7 @@ def answer_rows(study: Study) -> list[dict[str, Any]]:
     these draws, so that sum(weight * loss) / sum(draws) estimates the mean loss.
     """
     with study.reading() as state:
-        draws, weight = draw_totals(state)
+        draws, weight = state.draw_totals()
         return [
             {
                 "item": answer.item,
@@ -106,17 +106,6 @@ def answer_rows(study: Study) -> list[dict[str, Any]]:
             }
             for index, answer in [(state.ledger.item_of(q), a) for q, a in state.answers()]
         ]
-
-
-def draw_totals(state: StudyState) -> tuple[dict[int, int], dict[int, float]]:
-    """Draws and summed weights of every item, by position, over the finished stages."""
-    draws: dict[int, int] = {}
-    weights: dict[int, float] = {}
-    columns = (column.tolist() for column in state.ledger.draws())
-    for item, count, weight in zip(*columns, strict=True):
-        draws[item] = draws.get(item, 0) + count
-        weights[item] = weights.get(item, 0.0) + count * weight
-    return draws, weights
 
 
 def write_rows(rows: Sequence[Row], path: str | Path, columns: Sequence[str] = COLUMNS) -> None:
