@@ -1,4 +1,4 @@
-"""From the log to numbers: estimators, covariance, intervals, regions."""
+"""From draws and labels to numbers: estimators, covariance, intervals, regions."""
 
 from haystat.inference.census import census
 from haystat.inference.drawn_items import DrawnItems
