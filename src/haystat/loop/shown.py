@@ -86,7 +86,7 @@ class ShownLoop(Shown):
             n_open = len(state.ledger.pending)
             about = f"Design {state.ledger.design}, pool of {state.pool.size:,} items."
         waiting = f" {n_open:,} questions are open." if n_open else ""
-        changes = {"facts": (*card.facts, about + waiting)}
+        changes: dict[str, Any] = {"facts": (*card.facts, about + waiting)}
         if not estimate.n_labels:
             changes |= {"bars": (), "lead": "", "warnings": ("No labels yet: ask() and tell().",)}
         return Card(**{**vars(card), **changes})

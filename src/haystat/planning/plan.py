@@ -84,8 +84,11 @@ class Plan(Shown):
 
     def plot(self, ax: Any = None) -> Any:
         """Labels that the design and passive sampling need; returns the axes."""
-        likely = [float(self.cap if n is None else n) for n in (self.labels, self.low, self.high)]
-        rows = [(self.design, *likely), ("passive", *[float(self.passive)] * 3)]
+        middle, low, high = (
+            float(self.cap if n is None else n) for n in (self.labels, self.low, self.high)
+        )
+        passive = float(self.passive)
+        rows = [(self.design, middle, low, high), ("passive", passive, passive, passive)]
         title = f"{self.measure}: labels for an interval {self.width:g} wide at {self.level:.0%}"
         return plot_labels_needed(rows, title=title, ax=ax)
 

@@ -15,6 +15,7 @@ from haystat.decisions.candidate_thresholds import InUse
 from haystat.errors import BadOption, HaystatError
 from haystat.inference.diagnostics import weight_summary
 from haystat.inference.estimate import Estimate, checked_level
+from haystat.loop.annotators import Agreement
 from haystat.loop.estimates import estimate_state
 from haystat.loop.score_regions import score_regions
 from haystat.loop.state import State
@@ -22,6 +23,7 @@ from haystat.loop.status import Status
 from haystat.pool.base import AnyPool
 from haystat.report.confusion import ConfusionMatrix
 from haystat.report.pr_curve import pr_curve
+from haystat.report.summary import summary
 from haystat.report.thresholds import cuts_of
 
 MOST_COMPONENTS = 12
@@ -35,9 +37,10 @@ N_BARS = 12
 class Reported(Protocol):
     """An evaluation or a study, as a report sees it."""
 
-    title: str
-    settings: Mapping[str, Any]
-
+    @property
+    def title(self) -> str: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
     @property
     def pool(self) -> AnyPool: ...
     @property
@@ -47,6 +50,7 @@ class Reported(Protocol):
     def reading(self) -> AbstractContextManager[Any]: ...
     def new_state(self) -> State: ...
     def status(self) -> Status: ...
+    def agreement(self) -> Agreement: ...
 
 
 def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str, Any]:
@@ -58,14 +62,16 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
     with study.reading() as state:
         estimate = estimate_state(state, None, level)
         systems = state.pool.schema.systems
-        return {
+        found = {
             "study": study.title,
             "status": asdict(study.status()),
             "systems": list(systems),
             "estimate": estimate_dict(estimate),
             "also": _also(state, estimate, level),
             "convergence": convergence(study, level),
-            "curves": [pr_curve(state, system, level) for system in systems],
+            "curves": [
+                pr_curve(state, system, level) | _operating(study, system) for system in systems
+            ],
             "cuts": [cuts_of(state, system, level) for system in systems],
             "in_use": [asdict(one) for one in study.in_use],
             "regions": _regions(state, level),
@@ -73,7 +79,9 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
             "mistakes": _mistakes(study, state, examples),
             "weights": _weights(state),
             "settings": _settings(study),
+            "agreement": _agreement(study),
         }
+    return {"summary": summary(found), **found}
 
 
 def estimate_dict(estimate: Estimate) -> dict[str, Any]:
@@ -135,6 +143,12 @@ def _also(state: State, estimate: Estimate, level: float) -> list[dict[str, Any]
         except HaystatError as error:
             found.append({"name": name, "reason": str(error)})
     return found
+
+
+def _operating(study: Reported, system: str) -> dict[str, Any]:
+    """The threshold in use, to be marked on the curve."""
+    cuts = [one.threshold for one in study.in_use if one.system == system]
+    return {"operating": cuts[0] if cuts else None}
 
 
 def _regions(state: State, level: float) -> list[dict[str, Any]]:
@@ -229,10 +243,22 @@ def _bars(edges: Sequence[float], counts: Sequence[float]) -> list[dict[str, flo
     ]
 
 
+def _agreement(study: Reported) -> dict[str, Any] | None:
+    """How far people agree about items that several of them saw; None where there are none."""
+    try:
+        found = study.agreement()
+    except HaystatError:  # labels that are numbers, or kappa without scikit-learn
+        return None
+    if not found.n_items:
+        return None
+    return {"share": found.share, "kappa": found.kappa, "items": found.n_items}
+
+
 def _pool(made: Mapping[str, Any]) -> dict[str, Any]:
     """Which pool: a study writes down more about it than an evaluation."""
     pool = made["pool"]
-    return {"fingerprint": pool, "seed": made["pool_seed"]} if isinstance(pool, str) else dict(pool)
+    own = {"fingerprint": pool, "seed": made.get("pool_seed"), "size": made.get("size")}
+    return own if isinstance(pool, str) else dict(pool)
 
 
 def _settings(study: Reported) -> dict[str, Any]:
