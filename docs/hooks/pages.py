@@ -58,10 +58,7 @@ def _listed(nav: list[Any], docs: Path) -> list[str]:
 
 
 def first_sentence(markdown: str) -> str:
-    """What a page begins with, as plain text."""
-    for paragraph in re.split(r"\n\s*\n", markdown):
-        text = " ".join(paragraph.split())
-        if text and text[0] not in "#<|!-`:*>":
-            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("**", "").replace("`", "")
-            return re.split(r"(?<=[.:?])\s", text)[0]
-    return ""
+    """What a page begins with, as plain text: no headings, code, tables and pictures."""
+    prose = re.sub(r"```.*?```|^(    |#|<|\||!|:::).*?$", "", markdown, flags=re.DOTALL | re.M)
+    text = " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose).split())
+    return re.split(r"(?<=[.?])[\s*\"]", re.sub(r"[*`]", "", text))[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -28,6 +29,7 @@ from haystat.report.thresholds import cuts_of
 
 MOST_COMPONENTS = 12
 MOST_POINTS = 80
+ANSWERS = ("answer", "skip", "correction")  # entries of the journal that change an estimate
 #: number of classes -> measures that a report adds; labels that are numbers have none
 ALSO = {2: ("precision", "recall", "f1", "accuracy"), 0: ("mae", "rmse", "r2")}
 ALSO_MANY = ("accuracy", "f1_macro")
@@ -99,22 +101,24 @@ def estimate_dict(estimate: Estimate) -> dict[str, Any]:
 
 
 def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
-    """The estimate after each finished stage, as it stood then; of many stages some."""
-    wanted = _some(study.status().finished_stages)
-    state, points, n_seen = study.new_state(), [], 0
-    for entry in study.entries:
+    """The estimate whenever new questions were drawn, as it stood then, and now; of many some."""
+    entries = study.entries
+    answered = [n for n, entry in enumerate(entries) if entry.kind in ANSWERS]
+    stages = [n for n, entry in enumerate(entries) if entry.kind == "stage"] + [len(entries)]
+    moments = sorted({answered[i - 1] for n in stages if (i := bisect_left(answered, n))})
+    wanted = {moments[i - 1] for i in _some(len(moments))}
+    state, points = study.new_state(), []
+    for number, entry in enumerate(entries):
         state.apply(entry)
-        if state.ledger.n_finished > n_seen:
-            n_seen = state.ledger.n_finished
-            if n_seen in wanted:
-                estimate = estimate_state(state, None, level)
-                point = {"stage": n_seen, "labels": estimate.n_labels}
-                points.append({**point, "components": _components(estimate)})
+        if number in wanted:
+            estimate = estimate_state(state, None, level)
+            point = {"stage": len(state.ledger.stages), "labels": estimate.n_labels}
+            points.append({**point, "components": _components(estimate)})
     return points
 
 
 def _some(n: int) -> set[int]:
-    """Stage numbers from 1 to n, at most MOST_POINTS of them, the last among them."""
+    """Numbers from 1 to n, at most MOST_POINTS of them, the last among them."""
     return (
         set(np.unique(np.linspace(1, n, min(n, MOST_POINTS)).astype(int)).tolist()) if n else set()
     )
