@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import typer
 
 from haystat import designs, measures
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
+from haystat.core.disk import existing_file
+from haystat.core.tables import text_columns
 from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
@@ -18,6 +22,7 @@ from haystat.loop.loop import seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.study import PoolFile, Study
+from haystat.web.options import PageOptions, keep_options
 
 UNBLOCKED = typer.Option(
     [],
@@ -27,6 +32,9 @@ UNBLOCKED = typer.Option(
 KEY = typer.Option(
     None, help="Column with the id in these tables; by default that of --id without _l and _r."
 )
+#: columns of text that may hold the answer, or what a system thinks of it
+GIVES_AWAY = re.compile(r"label|truth|gold|target|class|score|prob|pred|weight|answer|match", re.I)
+MOST_SHOWN = 12
 LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 
 
@@ -70,6 +78,11 @@ def new(
     table: str | None = typer.Option(None, help="Table of a DuckDB file."),
     unblocked: list[str] = UNBLOCKED,
     key: str | None = KEY,
+    question: str = typer.Option("", help="What people are asked, above every item."),
+    names: str = typer.Option("", help="The labels as people see them, with commas."),
+    keys: str = typer.Option("", help="A key for each label, with commas, such as d,k."),
+    image: list[str] = typer.Option([], help="Columns with paths of pictures, beside the pool."),
+    guidelines: Path | None = typer.Option(None, help="Text file that people read first."),
     as_json: bool = JSON,
 ) -> None:
     """Make a study: one file that holds the evaluation of a pool from the first question on.
@@ -77,11 +90,13 @@ def new(
     Example: haystat new cats.haystat pool.parquet --id id --score score --show name,text
     """
     wanted = _measure(split(measure), compare)
+    page = _page(question, split(names), split(keys), split(",".join(image)), guidelines)
     options = dict(_option(text) for text in option)
     if design is not None:
         designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
+    named = [*score, *prediction, *split(id or "")]
     labels = None if numbers else values(classes)
     given = {"strata": strata, "threshold": threshold, "classes": labels, "seed": number}
     source = PoolFile(
@@ -90,7 +105,7 @@ def new(
         id if reader is None else id_columns(id),
         tuple(prediction),
         tuple(split(",".join(column))),
-        tuple(split(",".join(show))),
+        tuple(split(",".join([*show, *image]))) or default_show(pool, reader, named),
         given,
         reader,
         table,
@@ -113,11 +128,18 @@ def new(
             **options,
         )
     with made:
+        if page != PageOptions():
+            keep_options(made, page)
         status, in_use, notes = made.status(), made.in_use, made.doubts
     if not source.show and not unblocked:
         notes.append(
             "The labeller will see nothing but the id of an item. Make the study again with "
             "--show and the columns that tell what it is."
+        )
+    elif not show:
+        notes.append(
+            f"The labeller will see {', '.join(source.show)}. If that is too much or too little, "
+            "make the study again with --show."
         )
     size = study.stat().st_size
     if as_json:
@@ -141,6 +163,24 @@ def _measure(names: list[str], compare: bool) -> Any:
     if len(names) > 1:
         raise BadOption(f"--compare takes one measure, not {len(names)}: {', '.join(names)}")
     return measures.Differences(one)
+
+
+def _page(
+    question: str, names: list[str], keys: list[str], images: list[str], guidelines: Path | None
+) -> PageOptions:
+    """How people are asked."""
+    text = "" if guidelines is None else existing_file(guidelines).read_text(encoding="utf-8")
+    return PageOptions(question, tuple(names), tuple(images), guidelines=text, keys=tuple(keys))
+
+
+def default_show(pool: Path, reader: str | None, named: Sequence[str]) -> tuple[str, ...]:
+    """What the labeller sees if nobody says: columns of text that give no answer away."""
+    if reader is not None or not pool.is_file():
+        return ()
+    told = {*named}
+    return tuple(
+        name for name in text_columns(pool) if name not in told and not GIVES_AWAY.search(name)
+    )[:MOST_SHOWN]
 
 
 def own_engine(pool: Path, has_id: bool = True) -> str | None:

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from haystat import designs, measures
 from haystat.core.arguments import checked_choice, checked_integer, checked_number
 from haystat.core.arrays import FloatArray
+from haystat.core.progress import progress_bar
 from haystat.designs.base import Design
 from haystat.display.card import Card
 from haystat.display.plots import plot_labels_needed
@@ -141,14 +142,15 @@ def plan(
     cap: int = CAP,
     worlds: int = WORLDS,
     random_state: RandomState = 0,
+    progress: bool = False,
     **options: Any,
 ) -> Plan:
     """How many labels it takes until the interval of every component is at most `width` wide.
 
     No label is needed: the design is rehearsed in `worlds` that the scores and predictions leave
     possible, well calibrated and not. interval: "anytime", which `hs.Width` looks at; "fixed",
-    the ordinary one for a budget set beforehand; the default design has one for both. `options`
-    are those of the named design.
+    the ordinary one for a budget set beforehand; the default design has one for both. progress:
+    show a bar. `options` are those of the named design.
 
     >>> import numpy as np, haystat as hs
     >>> scores = np.random.default_rng(0).normal(-2, 1.5, 5000)
@@ -164,19 +166,13 @@ def plan(
     made = draw_worlds(problem, worlds, rng)
     widths = partial(interval_widths, interval=interval)
     most = min(cap, problem.size)
-    runs = [
-        rehearse(
-            problem,
-            chosen,
-            world,
-            int(rng.integers(2**62)),
-            width=width,
-            most=most,
-            level=level,
-            widths=widths,
-        )
-        for world in made
-    ]
+    runs = []
+    with progress_bar("worlds rehearsed", worlds, shown=progress) as advance:
+        for world in made:
+            seed = int(rng.integers(2**62))
+            rehearsed = partial(rehearse, problem, chosen, world, seed, level=level)
+            runs.append(rehearsed(width=width, most=most, widths=widths))
+            advance(1)
     n_passive = [passive_labels(problem, w, width, multiplier(level, interval)) for w in made]
     found = np.array([run.labels_for(width) for run in runs])
     return Plan(

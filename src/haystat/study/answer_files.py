@@ -22,7 +22,7 @@ import numpy as np
 
 from haystat.core.arguments import brief, checked_path
 from haystat.core.disk import existing_file, not_utf8, readable, whole_file
-from haystat.core.tables import read_columns, refuse_twins
+from haystat.core.tables import read_columns, refuse_twins, spelling_of
 from haystat.errors import AnswerError, BadOption, ConflictingAnswer, FileError, UnknownName
 from haystat.loop.questions import Query
 from haystat.study.leases import StudyState
@@ -127,11 +127,11 @@ def write_answers(rows: Sequence[Row], path: str | Path) -> None:
     write_rows(_safe(rows) if is_csv else rows, path)
 
 
-def read_csv(lines: Iterable[str], name: str) -> list[Row]:
+def read_csv(lines: Iterable[str], name: str, separator: str = ",") -> list[Row]:
     """Rows of a CSV text with a header."""
     before = csv.field_size_limit(LARGEST_CELL)
     try:
-        reader = csv.DictReader(lines)
+        reader = csv.DictReader(lines, delimiter=separator)
         _check_columns(name, reader.fieldnames or ())
         return [_whole_row(name, reader, row) for row in reader]
     except csv.Error as error:
@@ -274,7 +274,7 @@ def _whole_row(name: str, reader: csv.DictReader[str], row: dict[str, Any]) -> R
 
 def _read_csv_file(path: Path) -> list[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return read_csv(file, str(path))
+        return read_csv(file, str(path), spelling_of(path)[0])
 
 
 def _read_json_file(path: Path) -> list[Row]:
@@ -339,6 +339,7 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> Any:
 #: file ending -> what reads answers from it as they are spelt; the others are read as tables
 READERS: dict[str, Callable[[Path], list[Row]]] = {
     ".csv": _read_csv_file,
+    ".tsv": _read_csv_file,
     ".jsonl": _read_json_file,
     ".ndjson": _read_json_file,
 }
