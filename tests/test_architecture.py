@@ -24,7 +24,7 @@ STOREYS = (
     ("inference",),
     ("designs",),
     ("decisions",),
-    ("loop", "report"),
+    ("loop", "report", "notebook"),
     ("study",),
     ("planning", "comparison"),
     ("formats",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,26 @@ class ShownLoop(Shown):
         if name is None:
             raise BadOption(f"the report goes to {target}; end the name in {', '.join(ENDINGS)}")
         write_whole(target, FORMATS[name](collect(self, level, examples)))  # type: ignore[arg-type]
+
+    def label(
+        self,
+        show: Any = None,
+        *,
+        question: str = "",
+        names: Sequence[str] = (),
+        batch: int = 10,
+    ) -> Any:
+        """A widget to answer questions in Jupyter or VS Code, by keyboard.
+
+        show: what people see of an item: a table or {column: values} in the order of the pool, or
+        a function of the item; a study shows what it was made with. names: the labels as people
+        see them. batch: questions that are drawn at a time. Answers count at once, so that
+        `estimate()` in the next cell knows them.
+        """
+        from haystat.notebook.session import Session, record_of
+        from haystat.notebook.widget import label_widget
+
+        return label_widget(Session(self, record_of(self, show), question, names, batch))
 
     def __repr__(self) -> str:
         with self.reading() as state:
