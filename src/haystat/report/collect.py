@@ -68,7 +68,7 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
             "study": study.title,
             "status": asdict(study.status()),
             "systems": list(systems),
-            "estimate": estimate_dict(estimate),
+            "estimate": estimate.to_dict(MOST_COMPONENTS),
             "also": _also(state, estimate, level),
             "convergence": convergence(study, level),
             "curves": [
@@ -86,20 +86,6 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
     return {"summary": summary(found), **found}
 
 
-def estimate_dict(estimate: Estimate) -> dict[str, Any]:
-    """An estimate as JSON, with the first of its components if there are many."""
-    return {
-        "measure": estimate.measure,
-        "level": estimate.level,
-        "labels": estimate.n_labels,
-        "draws": estimate.n_draws,
-        "n_components": len(estimate.components),
-        "components": _components(estimate),
-        "warnings": list(estimate.warnings),
-        "bounds": [float(end) for end in estimate.bounds],
-    }
-
-
 def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
     """The estimate whenever new questions were drawn, as it stood then, and now; of many some."""
     entries = study.entries
@@ -113,7 +99,8 @@ def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
         if number in wanted:
             estimate = estimate_state(state, None, level)
             point = {"stage": len(state.ledger.stages), "labels": estimate.n_labels}
-            points.append({**point, "components": _components(estimate)})
+            components = estimate.to_dict(MOST_COMPONENTS)["components"]
+            points.append({**point, "components": components})
     return points
 
 
@@ -124,17 +111,6 @@ def _some(n: int) -> set[int]:
     )
 
 
-def _components(estimate: Estimate) -> list[dict[str, Any]]:
-    found = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
-    rows = [
-        {"name": name, "value": float(value), "low": float(low), "high": float(high)}
-        for name, value, (low, high) in list(found)[:MOST_COMPONENTS]
-    ]
-    for row, worth in zip(rows, estimate.worth, strict=False):
-        row |= {"worth": float(worth)} if np.isfinite(worth) else {}
-    return rows
-
-
 def _also(state: State, estimate: Estimate, level: float) -> list[dict[str, Any]]:
     """Other measures that the same labels can estimate, and why some cannot be."""
     names = ALSO.get(len(state.pool.classes), ALSO_MANY)
@@ -143,7 +119,7 @@ def _also(state: State, estimate: Estimate, level: float) -> list[dict[str, Any]
         if name in estimate.components or not state.ledger.any_label:
             continue
         try:
-            found += _components(estimate_state(state, name, level))
+            found += estimate_state(state, name, level).to_dict(MOST_COMPONENTS)["components"]
         except HaystatError as error:
             found.append({"name": name, "reason": str(error)})
     return found

@@ -59,7 +59,7 @@ def _rests_on(report: Data) -> str:
     people = [who for who in status["annotators"] if who]
     by = f" by {len(people)} people" if len(people) > 1 else ""
     parts = [f"This rests on {status['labels']:,} labels{by}."]
-    worth = estimate["components"][0].get("worth", math.nan)
+    worth = estimate["components"][0].get("worth") or math.nan
     parts += [text for text in [worth_sentence(estimate["labels"], worth)] if text]
     agreed = report["agreement"]
     if agreed:
