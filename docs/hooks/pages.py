@@ -15,7 +15,7 @@ from notebook import with_outputs
 from reference import api_page, commands_page
 
 #: pages that show what their examples give
-EXECUTED = ("start/", "gallery.md")
+EXECUTED = ("start/", "gallery.md", "notebook.md")
 #: a line of a page -> what stands there in the site
 MADE = {"<!-- commands -->": commands_page, "<!-- api -->": api_page}
 
