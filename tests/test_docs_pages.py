@@ -20,7 +20,7 @@ from haystat.cli.commands import COMMANDS
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS / "hooks"))
 
-from notebook import blocks, run  # noqa: E402
+from executed import blocks, run  # noqa: E402
 from reference import api_page, commands_page, public_names  # noqa: E402
 
 #: pages whose examples another test runs, since they need more than Python

@@ -11,7 +11,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from notebook import with_outputs
+from executed import with_outputs
 from reference import api_page, commands_page
 
 #: pages that show what their examples give
