@@ -21,6 +21,7 @@ from haystat.errors import BadOption
 from haystat.loop.loop import seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
+from haystat.pool.known import read_known
 from haystat.study import PoolFile, Study
 from haystat.web.options import PageOptions, keep_options
 
@@ -35,6 +36,15 @@ KEY = typer.Option(
 #: columns of text that may hold the answer, or what a system thinks of it
 GIVES_AWAY = re.compile(r"label|truth|gold|target|class|score|prob|pred|weight|answer|match", re.I)
 MOST_SHOWN = 12
+KNOWN = typer.Option(
+    [],
+    help="File of labels that people already have: item, label and, of a random sample, inclusion.",
+)
+KNOWN_AS = typer.Option(
+    None,
+    help="How they came: census (of a whole region), sample (with known probabilities), found.",
+)
+INCLUSION = typer.Option(None, help="Inclusion probability of every item of the known sample.")
 LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 
 
@@ -49,6 +59,9 @@ def new(
     ),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
+    weight: str | None = typer.Option(
+        None, help="Column with what an item counts: views, money. All measures are weighted."
+    ),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
     compare: bool = typer.Option(
@@ -78,6 +91,9 @@ def new(
     table: str | None = typer.Option(None, help="Table of a DuckDB file."),
     unblocked: list[str] = UNBLOCKED,
     key: str | None = KEY,
+    known: list[Path] = KNOWN,
+    known_as: str | None = KNOWN_AS,
+    inclusion: float | None = INCLUSION,
     question: str = typer.Option("", help="What people are asked, above every item."),
     names: str = typer.Option("", help="The labels as people see them, with commas."),
     keys: str = typer.Option("", help="A key for each label, with commas, such as d,k."),
@@ -97,8 +113,8 @@ def new(
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
     named = [*score, *prediction, *split(id or "")]
-    labels = None if numbers else values(classes)
-    given = {"strata": strata, "threshold": threshold, "classes": labels, "seed": number}
+    classes_of = None if numbers else values(classes)
+    given = {"strata": strata, "threshold": threshold, "classes": classes_of, "seed": number}
     source = PoolFile(
         str(pool),
         tuple(score),
@@ -111,7 +127,9 @@ def new(
         table,
         tuple(unblocked),
         key_column(key, id),
+        weight,
     )
+    labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PoolWarning)  # said below
         made = Study.create(
@@ -125,6 +143,7 @@ def new(
             annotators=None if annotators is None else split(annotators),
             answers_per_item=answers_per_item,
             disagreement=disagreement,
+            known=labels,
             **options,
         )
     with made:
@@ -149,6 +168,8 @@ def new(
     out = console()
     out.print(f"{study}: {status.measure} of {status.size:,} items, design {status.design}")
     show_in_use(out, in_use)
+    for part in labels:
+        out.print(f"{len(part.labels):,} labels known before ({part.kind})")
     for note in notes:
         out.print(f"note: {note}", markup=False)
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
