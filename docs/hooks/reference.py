@@ -12,6 +12,13 @@ import haystat
 from haystat.cli import app
 from haystat.cli.commands import COMMANDS
 
+#: names that live deeper, and that pages show
+DEEPER = {
+    "haystat.formats": ("read_log",),
+    "haystat.formats.traces": ("judged", "Judged", "Trace", "Verdict"),
+    "haystat.formats.conversation": ("conversation", "message"),
+    "haystat.demo.traces": ("write_traces",),
+}
 #: modules whose public names stand in the reference, beside those of haystat itself
 MODULES = ("haystat.measures", "haystat.designs", "haystat.study", "haystat.errors")
 
@@ -55,6 +62,10 @@ def public_names() -> dict[str, str]:
             value = getattr(loaded, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 found[f"{module}.{name}"] = f"{value.__module__}.{value.__qualname__}"
+    for module, names in DEEPER.items():
+        for name in names:
+            value = getattr(import_module(module), name)
+            found[f"{module}.{name}"] = f"{value.__module__}.{value.__qualname__}"
     return found
 
 

@@ -11,9 +11,15 @@ from typing import Any
 
 import typer
 
-from haystat import designs, measures
+from haystat import designs, formats, measures
+from haystat.cli.judged import (
+    FAILS,
+    JUDGE,
+    left_out,
+    read_guidelines,
+    refuse_columns,
+)
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
-from haystat.core.disk import existing_file
 from haystat.core.tables import text_columns
 from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
@@ -51,7 +57,8 @@ LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 def new(
     study: Path = typer.Argument(help="File to make, such as cats.haystat."),
     pool: Path = typer.Argument(
-        help="Scored items: Parquet, CSV, Feather or JSON lines; a pattern, DuckDB file or sketch."
+        help="Scored items: Parquet, CSV, Feather or JSON lines; a pattern, DuckDB file or sketch; "
+        "with --from what a tool wrote."
     ),
     score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
     id: str | None = typer.Option(
@@ -59,6 +66,9 @@ def new(
     ),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
+    after: list[str] = typer.Option(
+        [], help="Columns the labeller sees after the answer, such as a judge's reasons."
+    ),
     weight: str | None = typer.Option(
         None, help="Column with what an item counts: views, money. All measures are weighted."
     ),
@@ -91,6 +101,12 @@ def new(
     table: str | None = typer.Option(None, help="Table of a DuckDB file."),
     unblocked: list[str] = UNBLOCKED,
     key: str | None = KEY,
+    tool: str | None = typer.Option(None, "--from", help="The tool that wrote the pool or log."),
+    judge: list[str] = JUDGE,
+    fails: str | None = FAILS,
+    guidelines: Path | None = typer.Option(
+        None, help="Markdown that the page shows beside every question."
+    ),
     known: list[Path] = KNOWN,
     known_as: str | None = KNOWN_AS,
     inclusion: float | None = INCLUSION,
@@ -98,7 +114,6 @@ def new(
     names: str = typer.Option("", help="The labels as people see them, with commas."),
     keys: str = typer.Option("", help="A key for each label, with commas, such as d,k."),
     image: list[str] = typer.Option([], help="Columns with paths of pictures, beside the pool."),
-    guidelines: Path | None = typer.Option(None, help="Text file that people read first."),
     as_json: bool = JSON,
 ) -> None:
     """Make a study: one file that holds the evaluation of a pool from the first question on.
@@ -112,23 +127,36 @@ def new(
         designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
-    named = [*score, *prediction, *split(id or "")]
+    columns_named = [*score, *prediction, *split(id or ""), *split(",".join(after))]
     classes_of = None if numbers else values(classes)
-    given = {"strata": strata, "threshold": threshold, "classes": classes_of, "seed": number}
-    source = PoolFile(
-        str(pool),
-        tuple(score),
-        id if reader is None else id_columns(id),
-        tuple(prediction),
-        tuple(split(",".join(column))),
-        tuple(split(",".join([*show, *image]))) or default_show(pool, reader, named),
-        given,
-        reader,
-        table,
-        tuple(unblocked),
-        key_column(key, id),
-        weight,
-    )
+    given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": classes_of}
+    given["seed"] = number
+    hidden = tuple(split(",".join(after)))
+    columns: dict[str, Any] | None = None
+    groups = tuple(split(",".join(column)))
+    source: Any
+    if tool is not None:
+        named = {"score": score, "id": id, "prediction": prediction, "weight": weight}
+        refuse_columns(**named, show=show, after=after)
+        log = formats.read_log(pool, tool, judge, fails)
+        source = log.pool(groups, **given)
+        columns, hidden = {**log.show, **log.after}, tuple(log.after)
+        candidates = max(candidates, source.size)  # the log is not read again
+    else:
+        source = PoolFile(
+            str(pool),
+            tuple(score),
+            id if reader is None else id_columns(id),
+            tuple(prediction),
+            groups,
+            (*_shown(pool, [*show, *image], reader, columns_named), *hidden),
+            given,
+            reader,
+            table,
+            tuple(unblocked),
+            key_column(key, id),
+            weight,
+        )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PoolWarning)  # said below
@@ -139,6 +167,8 @@ def new(
             design,
             oracle=oracle,
             random_state=number,
+            show=columns,
+            after=hidden,
             candidates=candidates,
             annotators=None if annotators is None else split(annotators),
             answers_per_item=answers_per_item,
@@ -150,14 +180,16 @@ def new(
         if page != PageOptions():
             keep_options(made, page)
         status, in_use, notes = made.status(), made.in_use, made.doubts
-    if not source.show and not unblocked:
+    if tool is not None and log.n_left_out:
+        notes.append(left_out(log))
+    if tool is None and not source.show and not unblocked:
         notes.append(
             "The labeller will see nothing but the id of an item. Make the study again with "
             "--show and the columns that tell what it is."
         )
-    elif not show:
+    elif tool is None and not show and not unblocked:
         notes.append(
-            f"The labeller will see {', '.join(source.show)}. If that is too much or too little, "
+            f"The labeller will see {', '.join(source.show[: len(source.show) - len(hidden)])}. If that is too much or too little, "
             "make the study again with --show."
         )
     size = study.stat().st_size
@@ -190,8 +222,15 @@ def _page(
     question: str, names: list[str], keys: list[str], images: list[str], guidelines: Path | None
 ) -> PageOptions:
     """How people are asked."""
-    text = "" if guidelines is None else existing_file(guidelines).read_text(encoding="utf-8")
+    text = "" if guidelines is None else read_guidelines(guidelines)
     return PageOptions(question, tuple(names), tuple(images), guidelines=text, keys=tuple(keys))
+
+
+def _shown(
+    pool: Path, show: list[str], reader: str | None, named: Sequence[str]
+) -> tuple[str, ...]:
+    """What the labeller sees, as asked for or by default."""
+    return tuple(split(",".join(show))) or default_show(pool, reader, named)
 
 
 def default_show(pool: Path, reader: str | None, named: Sequence[str]) -> tuple[str, ...]:

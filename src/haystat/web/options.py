@@ -18,7 +18,7 @@ from haystat.web.keys import checked_keys
 
 MARK = "haystat page"
 LONGEST_TEXT = 300
-LONGEST_GUIDELINES = 20_000
+LONGEST_GUIDELINES = 50_000
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class PageOptions:
     prompt: the question. names: the labels as people see them, one a class. images: columns that
     hold paths of pictures, relative to the pool's file. wanted: width of the interval at which to
     stop. reveal: show score and prediction after the answer. second: share of questions that go
-    to a second person, to see how far people agree. blind: annotators see no estimate.
-    guidelines: what people read before they answer. keys: one a class.
+    to a second person, to see how far people agree. blind: annotators see no estimate. guidelines:
+    Markdown that stands beside every question. keys: one a class.
     """
 
     prompt: str = ""
@@ -49,8 +49,8 @@ class PageOptions:
             raise BadOption(f"second is {self.second}; give a share from 0 to 0.5")
         if len(self.guidelines) > LONGEST_GUIDELINES:
             raise BadOption(
-                f"the guidelines have {len(self.guidelines):,} letters; {LONGEST_GUIDELINES:,} "
-                "are the most, so put the rest where a link leads"
+                f"the guidelines have {len(self.guidelines):,} letters; {LONGEST_GUIDELINES:,} are "
+                "the most"
             )
         checked_keys(self.keys)
         for text in (self.prompt, *self.names, *self.images):

@@ -13,7 +13,7 @@ from haystat.errors import HaystatError
 from haystat.loop.journal import now_utc
 from haystat.study.question import Question
 from haystat.study.study import Study
-from haystat.web import labelling, models
+from haystat.web import judges, labelling, models
 from haystat.web.auth import MANAGER, Auth
 from haystat.web.body import suitable
 from haystat.web.history import give_all_back, held_questions, own_answers
@@ -21,9 +21,6 @@ from haystat.web.keys import label_keys
 from haystat.web.snapshot import estimate_dict, for_role
 from haystat.web.study_folder import Room, StudyFolder
 from haystat.web.upload_limits import LARGEST_REPLY, cut_record
-
-#: numbers beyond it are not the same any more once a browser has read them
-LARGEST_NUMBER = (1 << 53) - 1
 
 
 async def room_of(request: Request) -> Room:
@@ -75,6 +72,7 @@ def study_info(room: Room) -> models.StudyInfo:
         blind=options.blind,
         guidelines=options.guidelines,
         keys=label_keys(len(study.pool.classes), options.keys),
+        after=bool(study.settings.get("after")),
     )
 
 
@@ -101,7 +99,7 @@ def _questions(room: Room, study: Study, n: int, asker: models.Asker) -> list[mo
         size += letters
         if found and size > LARGEST_REPLY:  # the rest stays with whoever asked, for the next time
             break
-        found.append(models.Question(_named(question.item), question.key, record))
+        found.append(models.Question(labelling.named(question.item), question.key, record))
     return found
 
 
@@ -110,11 +108,6 @@ def _mixed(questions: list[Question], again: list[Question]) -> list[Question]:
     known = {question.item for question in questions}
     every = questions + [question for question in again if question.item not in known]
     return sorted(every, key=lambda q: hashlib.sha256(q.key.encode()).digest())
-
-
-def _named(item: Any) -> Any:
-    is_large = isinstance(item, int) and abs(item) > LARGEST_NUMBER
-    return str(item) if is_large else item
 
 
 async def tell(request: Request, given: models.Tell) -> models.Taken:
@@ -134,6 +127,8 @@ async def tell(request: Request, given: models.Tell) -> models.Taken:
 
     taken, more = await room.queue.write(action)
     _note_opinions(room, given.annotator, taken, answers)
+    if room.study.settings.get("after") and taken:
+        more["after"] = await room.queue.read(lambda study: judges.after(study, taken[-1].item))
     if room.options.reveal and taken:
         more["said"] = await room.queue.read(lambda study: labelling.said(study, taken[-1].item))
     room.watch.changed()
@@ -148,6 +143,12 @@ def _note_opinions(
             by_text = {str(value): value for value in room.study.pool.classes}
             label = by_text.get(str(given.label), given.label)
             room.watch.opinions.append((told.item, who, label))
+
+
+async def disagreements(request: Request, given: models.OfStudy) -> models.Disagreements:
+    """Answers that differ from what a system predicts, the newest first."""
+    room = await numbers_of(request)
+    return await room.reader.read(judges.disagreements)
 
 
 async def skip(request: Request, given: models.Skip) -> models.Told:
@@ -187,7 +188,7 @@ async def history(request: Request, given: models.HistoryQuery) -> models.Histor
         with study.reading() as state:
             return [
                 models.Answered(
-                    _named(answer.item),
+                    labelling.named(answer.item),
                     question.key,
                     answer.label,
                     answer.reason,
@@ -255,4 +256,4 @@ async def studies(request: Request, given: None) -> models.Studies:
 
 
 def _told(told: labelling.Told) -> models.Told:
-    return models.Told(_named(told.item), told.outcome)
+    return models.Told(labelling.named(told.item), told.outcome)

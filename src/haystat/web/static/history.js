@@ -1,7 +1,7 @@
-// What somebody has answered so far, to look at it again; and the guidelines, to read first.
+// What somebody has answered so far, to look at it again.
 
 import { $, at, boot, get } from "./common.js";
-import { linked, spoken } from "./record.js";
+import { spoken } from "./record.js";
 
 const MOST = 60;
 const ofServer = (one) => {
@@ -33,13 +33,4 @@ export function showHistory(past, nameOf, choose) {
   if (!rows.length) rows.push(Object.assign(document.createElement("li"), { className: "soft", textContent: "Nothing yet." }));
   $("history-list").replaceChildren(...rows.reverse());
   $("history-box").showModal();
-}
-
-/** The guidelines open by themselves the first time somebody comes. */
-export function prepareGuidelines(mark) {
-  if (!boot.guidelines) return () => {};
-  $("rules-text").replaceChildren(...boot.guidelines.split(/\n\s*\n/).map((part) => { const p = document.createElement("p"); p.append(...linked(part)); return p; }));
-  const open = () => { if (!document.querySelector("dialog[open]")) $("rules-box").showModal(); };
-  try { if (!localStorage.getItem(mark)) { localStorage.setItem(mark, "read"); open(); } } catch { open(); }
-  return open;
 }
