@@ -189,8 +189,8 @@ def new(
         )
     elif tool is None and not show and not unblocked:
         notes.append(
-            f"The labeller will see {', '.join(source.show[: len(source.show) - len(hidden)])}. If that is too much or too little, "
-            "make the study again with --show."
+            f"The labeller will see {', '.join(n for n in source.show if n not in hidden)}. If "
+            "that is too much or too little, make the study again with --show."
         )
     size = study.stat().st_size
     if as_json:

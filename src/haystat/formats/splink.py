@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -180,6 +179,8 @@ def _shown(table: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def _columns(frame: Any) -> dict[str, NDArray[Any]]:
+    import narwhals as nw  # only those who give a table wait for it
+
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError:
