@@ -20,6 +20,8 @@ PAGES = (
     "threshold",
     "gate",
     "worth",
+    "known",
+    "weight",
 )
 
 

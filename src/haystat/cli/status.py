@@ -157,6 +157,7 @@ def _status_lines(found: Status) -> list[tuple[str, str]]:
     return [
         ("study", f"{found.measure} of {found.size:,} items, design {found.design}"),
         ("labels", f"{found.labels} ({by_label}), {found.finished_labels} in finished stages"),
+        *([("known", f"{found.known} labels from before")] if found.known else []),
         ("skipped", str(found.skipped)),
         ("open", f"{found.pending} questions, {found.leased} of them in somebody's hands"),
         ("stages", f"{found.stages}, {found.finished_stages} finished"),

@@ -29,6 +29,7 @@ from haystat.engines.sketch import (
     make_atoms,
     plain_id,
 )
+from haystat.engines.sketch_file import write_pool
 from haystat.engines.sketch_items import TAG_BITS, CellOf, MergedOrder, SketchItems
 from haystat.engines.source import Source
 from haystat.engines.strata import Cut
@@ -43,6 +44,7 @@ from haystat.pool.base import Order
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks, refined
 from haystat.pool.cells import Cells, thresholds
+from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, equal_losses
 from haystat.pool.strata import renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
@@ -167,6 +169,15 @@ class EnginePool:
         """The pool itself: its order was fixed when it was opened."""
         return self
 
+    def with_known(self, known: Sequence[Known]) -> Self:
+        """The pool itself, if no labels are known."""
+        if known:
+            raise BadOption(
+                "known labels are for pools in memory: hs.Pool, hs.Pool.from_frame, or a file "
+                "without an engine"
+            )
+        return self
+
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""
         of_atom = cast(CellOf, cells.of_item).of_atom
@@ -254,8 +265,6 @@ class EnginePool:
 
     def save(self, path: str | Path) -> None:
         """Write the sketch as one file, whole or not at all; hs.open_pool reads it again."""
-        from haystat.engines.sketch_file import write_pool
-
         write_pool(self, checked_path("the file to write", path))
 
     @cached_property

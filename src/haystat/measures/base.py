@@ -148,6 +148,10 @@ class Measure(ABC):
         """The measures that this one puts side by side; itself if it is one."""
         return (self,)
 
+    def weighted_by(self, weighted: Callable[[Measure], Measure]) -> Measure:
+        """The same measure in which items count by their weight, as `weighted` makes it of one."""
+        return weighted(self)
+
     def for_system(self, system: str) -> Measure:
         """The same measure of another system, not bound to a pool."""
         raise BadOption(f"{self.name} has no `system` option, so it cannot be moved to {system!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from types import MappingProxyType
 
 from haystat.core.arguments import brief
@@ -24,6 +25,7 @@ from haystat.measures.confusion import (
 from haystat.measures.curves import AveragePrecision, PRCurve
 from haystat.measures.multiclass import Macro, Micro, PerClass
 from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
+from haystat.measures.outputs import Schema
 from haystat.measures.probabilistic import Brier, CalibrationError, LogLoss
 from haystat.measures.regression import (
     R2,
@@ -32,6 +34,7 @@ from haystat.measures.regression import (
     RootMeanSquaredError,
 )
 from haystat.measures.roc import ROCAUC, ROCCurve
+from haystat.measures.weighted import Weighted
 
 
 def _over_classes(
@@ -103,6 +106,14 @@ def resolve(measure: str | Measure | Sequence[str | Measure], **options: object)
     if isinstance(measure, Sequence):
         return Several([resolve(part) for part in measure])
     raise BadOption(f"{brief(measure)} is not a measure; give a name, a Measure or a list of them")
+
+
+def bound(measure: str | Measure | Sequence[str | Measure], schema: Schema) -> Measure:
+    """A measure with everything resolved that depends on the pool, weighted if its items are."""
+    given = resolve(measure)
+    if schema.weight is not None:
+        given = given.weighted_by(partial(Weighted, column=schema.weight))
+    return given.bind(schema)
 
 
 def _by_name(name: str, options: dict[str, object]) -> Measure:

@@ -24,7 +24,9 @@ CHUNK = 1 << 15  # items whose u is held at a time
 class Cells:
     """K cells: stratum (K,), size (K,), prior label shares (K, C), an item that stands for each.
 
-    of_item (M,) is the cell of each item of the pool.
+    of_item (M,) is the cell of each item of the pool. known (K,), where given, is how the labels of
+    the cell's items came to be known beforehand (pool/known.py), 0 where they are not: items with a
+    known label have cells of their own.
     """
 
     stratum: IntArray
@@ -32,6 +34,7 @@ class Cells:
     prior: FloatArray
     example: Outputs
     of_item: NDArray[np.int32]
+    known: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.size)

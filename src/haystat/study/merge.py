@@ -50,7 +50,7 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
     first = states[0]
     target = first.measure
     if measure is not None:
-        target = measures.resolve(measure).bind(first.pool.schema)
+        target = measures.bound(measure, first.pool.schema)
         for state in states:
             check_reuse(state.pool, state.ledger.problem, state.ledger.design, target)
     used = [state for state in states if state.ledger.any_label]
@@ -83,6 +83,11 @@ def check_mergeable(studies: Sequence[Study]) -> None:
                     f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
                     "the same settings add up"
                 )
+        if "known" in one.settings or "known" in other.settings:
+            raise StudyError(
+                f"{pair}: studies that began with known labels cannot be taken together, as these "
+                "would count twice; use one study for everybody"
+            )
         if "stochastic" in (one.settings["oracle"], other.settings["oracle"]):
             raise StudyError(
                 f"{pair} cannot be taken together: with a stochastic oracle answers about an item "
