@@ -27,7 +27,6 @@ from haystat.pool.base import View
 from haystat.pool.problem import Problem
 from haystat.response.labels import LabelView, label_view
 from haystat.response.posterior import QUICK, mean_root
-from haystat.response.regions import Regions
 from haystat.response.settings import ModelSettings
 from haystat.response.threads import one_thread
 
@@ -138,7 +137,7 @@ class Assisted(ModelSettings, Design):
         weights = problem.measure.component_weights()
         spread = np.sqrt(label_variance(share, seen, influence, weights))
         total = float(spread @ size)
-        even = self._even(size, np.asarray(problem.losses.support.any(axis=1)), state.view.regions)
+        even = self._even(size, np.asarray(problem.losses.support.any(axis=1)), state.view.parts)
         if not total > 0:
             return even
         low, high = self.uniform
@@ -155,13 +154,17 @@ class Assisted(ModelSettings, Design):
             share = state.view.shares(mean_root(model, mixture, n, events), state.labelled)
         return replace(state, share=share, modes=mixture.fits.mode)
 
-    def _even(self, size: IntArray, reach: NDArray[np.bool_], regions: Regions) -> FloatArray:
+    def _even(
+        self, size: IntArray, reach: NDArray[np.bool_], parts: tuple[IntArray, ...]
+    ) -> FloatArray:
         """Sizes of items that are spread evenly over those in reach, (K,)."""
-        within = regions.total(size * reach)
-        by_item = 1.0 / max(float(within.sum()), 1.0)
-        by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
-        even = (1 - self.by_region) * by_item + self.by_region * by_region[regions.of_cell]
-        return np.where(reach, even, 0.0)
+        even = np.zeros(len(size))
+        for of_cell in parts:
+            within = np.bincount(of_cell, weights=size * reach)
+            by_item = 1.0 / max(float(within.sum()), 1.0)
+            by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
+            even += (1 - self.by_region) * by_item + self.by_region * by_region[of_cell]
+        return np.where(reach, even / len(parts), 0.0)
 
 
 def contradicted(problem: Problem) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray, Outputs
 from haystat.pool.ids import Ids
 from haystat.pool.order import as_shares, permanent_numbers
+from haystat.pool.signals import CellSignals
 from haystat.pool.strata import renumber
 
 FIRST_CANDIDATES = 1024  # items a cell keeps ready; more are fetched when it runs dry
@@ -23,7 +24,7 @@ CHUNK = 1 << 15  # items whose u is held at a time
 class Cells:
     """K cells: stratum (K,), size (K,), prior label shares (K, C), an item that stands for each.
 
-    of_item (M,) is the cell of each item of the pool.
+    of_item (M,) is the cell of each item of the pool; signals, if any, cut cells further.
     """
 
     stratum: IntArray
@@ -31,6 +32,7 @@ class Cells:
     prior: FloatArray
     example: Outputs
     of_item: NDArray[np.int32]
+    signals: CellSignals | None = None
 
     def __len__(self) -> int:
         return len(self.size)

@@ -15,14 +15,16 @@ from scipy.stats import spearmanr
 
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.problem import Problem
-from haystat.response.curve import Curve, mid_ranks
+from haystat.response.curve import Curve, mid_ranks, minus_logit
 from haystat.response.order import predicted_low, ranks
 from haystat.response.posterior import LabelModel
 from haystat.response.regions import Regions
 from haystat.response.settings import ModelSettings
+from haystat.response.signals import hints_of
 
 ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
 MASS = 0.5  # of the pool, from which the items of one cell are a mass
+WIDEN = 2.0  # how much wider regions are that signals cut further
 CONFUSION = 2.0  # items that the prior of the other classes counts for
 
 
@@ -31,7 +33,8 @@ class LabelView:
     """The model of the regions, the class (K,) that is no event in a cell, what an event may be.
 
     group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
-    an event of the group may have.
+    an event of the group may have. parts are numberings of the cells (K,): labels that are spread
+    evenly are so over the parts of each.
     """
 
     model: LabelModel
@@ -39,6 +42,7 @@ class LabelView:
     reference: IntArray
     group: IntArray
     other: FloatArray
+    parts: tuple[IntArray, ...]
 
     def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
         """Labels of each region, and how many of them are events, (R,) each; labelled (K, C)."""
@@ -77,12 +81,21 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     follows = _follows_score(problem.stratum_prior[:, 1])
     group = _patterns(problem) if follows else problem.cells.stratum
     mass = low & (size > MASS * problem.size)
-    regions = Regions.along(rank, threshold, np.asarray(2 * group + mass), size)
+    apart, signals, hints = np.asarray(2 * group + mass), problem.cells.signals, None
+    regions = Regions.along(rank, threshold, apart, size)
+    parts: tuple[IntArray, ...] = (regions.of_cell,)
+    if signals is not None:
+        parts += (signals.pattern,)
+        apart = apart * (int(signals.pattern.max()) + 1) + signals.pattern
+        regions = Regions.along(rank, threshold, apart, size, WIDEN)
+        at = float(minus_logit(np.array([threshold]))[0])
+        inside = low[regions.first] & ~mass[regions.first]
+        hints = hints_of(signals, regions, at, inside, size, settings)
     first = regions.first
-    curve = Curve.along(regions.place, group[first], low[first], high[first], settings)
+    curve = Curve.along(regions.place, group[first], low[first], high[first], settings, hints)
     model = LabelModel(curve, regions.size, mass[first], settings)
     reference = np.zeros(len(size), dtype=np.int64)
-    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]))
+    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]), parts)
 
 
 def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
@@ -101,7 +114,7 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     np.add.at(other, group, cells.prior * size[:, None])
     other[group, reference] = 0.0
     other *= CONFUSION / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
-    return LabelView(model, regions, reference, group, other)
+    return LabelView(model, regions, reference, group, other, (regions.of_cell,))
 
 
 def _patterns(problem: Problem) -> IntArray:

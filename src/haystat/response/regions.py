@@ -17,28 +17,40 @@ WIDTHS = ((0.0, 0.2), (2.0, 0.5), (6.0, 1.0))
 class Regions:
     """Where cells belong: of_cell (K,); first (R,) is a cell of each, place (R,) its mean place.
 
-    A place is the distance from the threshold in units of t.
+    A place is the distance from the threshold in units of t; stretch (R,) numbers the stretches
+    of it that regions of different kinds share.
     """
 
     of_cell: IntArray
     first: IntArray
     place: FloatArray
     size: FloatArray
+    stretch: IntArray
 
     @classmethod
     def along(
-        cls, rank: FloatArray, threshold_rank: float, apart: IntArray, size: FloatArray
+        cls,
+        rank: FloatArray,
+        threshold_rank: float,
+        apart: IntArray,
+        size: FloatArray,
+        widen: float = 1.0,
     ) -> Regions:
-        """Cells of one number in apart (K,) that lie close; rank (K,) is their mid-rank."""
+        """Cells of one number in apart (K,) that lie close; rank (K,) is their mid-rank.
+
+        Stretches are `widen` times as wide as WIDTHS says.
+        """
         t = minus_logit(rank)
         anchor = float(np.clip(minus_logit(np.array([threshold_rank]))[0], t.min(), t.max()))
         place = t - anchor
-        key = np.column_stack([apart, _bins(place)])
+        number = _bins(place / widen)
+        key = np.column_stack([apart, number])
         _, first, of_cell = np.unique(key, axis=0, return_index=True, return_inverse=True)
         of_cell = of_cell.reshape(-1)
-        none = cls(of_cell, first, np.zeros(len(first)), np.zeros(len(first)))
+        stretch = number[first] - number.min()
+        none = cls(of_cell, first, np.zeros(len(first)), np.zeros(len(first)), stretch)
         total = none.total(size)
-        return cls(of_cell, first, none.total(size * place) / total, total)
+        return cls(of_cell, first, none.total(size * place) / total, total, stretch)
 
     def total(self, of_cells: FloatArray | IntArray) -> FloatArray:
         """Sums over the cells of each region, (R,)."""

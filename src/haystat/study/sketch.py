@@ -27,6 +27,7 @@ from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.numbers import NumberLosses
 from haystat.pool.order import unit_numbers
 from haystat.pool.problem import Problem
+from haystat.pool.signals import CellSignals
 from haystat.pool.tree import Tree
 from haystat.study.arrays import (
     PLAIN,
@@ -387,14 +388,26 @@ def _described(pool: AnyPool) -> dict[str, Any]:
 
 def _encode_cells(cells: Cells) -> dict[str, Any]:
     arrays = {name: encode_array(name, getattr(cells, name)) for name in CELLS}
-    return {**arrays, "example": _encode_outputs(cells.example)}
+    kept: dict[str, Any] = {**arrays, "example": _encode_outputs(cells.example)}
+    if cells.signals is not None:
+        told = cells.signals
+        parts = {name: encode_array(name, getattr(told, name)) for name in ("pattern", "place")}
+        kept["signals"] = {**parts, "coordinates": list(told.coordinates)}
+    return kept
 
 
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
     arrays = {name: decode_array(given[name]) for name in CELLS}
     # `of_item` is only ever asked for the cells of some items, which Items can tell.
     of_item = cast(NDArray[np.int32], items)
-    return Cells(**arrays, example=_decode_outputs(given["example"]), of_item=of_item)
+    example, told = _decode_outputs(given["example"]), given.get("signals")
+    signals = None if told is None else _decode_signals(told)
+    return Cells(**arrays, example=example, of_item=of_item, signals=signals)
+
+
+def _decode_signals(given: Mapping[str, Any]) -> CellSignals:
+    pattern, place = decode_array(given["pattern"]), decode_array(given["place"])
+    return CellSignals(tuple(given["coordinates"]), pattern, place)
 
 
 def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:
