@@ -42,6 +42,9 @@ def new(
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
+    signal: list[str] = typer.Option(
+        [], help="Columns with other information: an old score, a verdict, a category."
+    ),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
     compare: bool = typer.Option(
         False, "--compare", help="Choose items that tell the systems apart."
@@ -96,6 +99,7 @@ def new(
         table,
         tuple(unblocked),
         key_column(key, id),
+        tuple(split(",".join(signal))),
     )
     with busy(f"reading {pool}"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PoolWarning)  # said below

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from haystat.decisions.places import InUse
-from haystat.estimation.result import Estimate, worth_sentence
+from haystat.estimation.result import Estimate, signals_sentence, worth_sentence
 
 MOST_ROWS = 40  # components of an estimate that are shown one by one
 PIPE_WIDTH = 112
@@ -57,6 +57,7 @@ def estimate_dict(estimate: Estimate) -> dict[str, Any]:
         "draws": estimate.n_draws,
         "components": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
         "warnings": list(estimate.warnings),
+        **({"signals": estimate.signals} if estimate.signals else {}),
     }
 
 
@@ -76,6 +77,8 @@ def show_estimate(out: Console, estimate: Estimate) -> None:
     out.print(estimate_line(estimate), markup=False)
     if estimate.scalar and (worth := worth_sentence(estimate.n_labels, estimate.worth[0])):
         out.print(worth, markup=False)
+    if sentence := signals_sentence(estimate.signals):
+        out.print(sentence, markup=False)
     if not estimate.scalar:
         table = plain_table("", "value", "low", "high")
         rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)

@@ -21,6 +21,7 @@ from haystat.errors import BadOption
 from haystat.estimation.assisted import assisted_from
 from haystat.estimation.result import Estimate
 from haystat.estimation.sample import Sample
+from haystat.estimation.signals import refuse_labels
 from haystat.measures.base import Measure
 from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.base import View
@@ -107,6 +108,7 @@ class Assisted(ModelSettings, Design):
         n: int,
         rng: np.random.Generator,
     ) -> Choice:
+        refuse_labels(problem.cells.signals, state.labelled)
         size, unasked = problem.cells.size, sheet.unasked
         before = np.zeros(len(size)) if sheet.inclusion is None else sheet.inclusion
         rates = stage_rates(self.sizes(problem, state), before, unasked, n, self.least)

@@ -219,7 +219,7 @@ class Pool:
         parts += self.columns.values()
         names: tuple[tuple[Any, ...], ...] = (self.classes, self.systems, tuple(self.columns))
         if self.signals is not None:
-            parts += [self.signals.pattern, self.signals.place]
+            parts += [self.signals.band, self.signals.place]
             names += (self.signals.names,)
         digest = hashlib.sha256(repr(names).encode())
         for values in parts:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,31 +37,54 @@ OTHERS = "others"
 
 @dataclass(frozen=True)
 class Signals:
-    """What signals say about items: pattern (M,), and places (M, J) by which they are cut.
+    """What signals say about items: places (M, J), and the bands (M, J) in which they lie.
 
-    A place is not a number where the signal is missing. names are those of the signals, and
-    coordinates those of the places: the signals, or some of them and the mean of the others.
+    A place is not a number where the signal is missing, and its band is 0 there. names are those
+    of the signals, and coordinates those of the places: the signals, or some of them and the mean
+    of the others. two_valued has one entry for each coordinate.
     """
 
     names: tuple[str, ...]
     coordinates: tuple[str, ...]
-    pattern: NDArray[np.int32]
+    two_valued: tuple[bool, ...]
     place: Places
+    band: NDArray[np.int8]
 
-    def of_cells(self, of_item: NDArray[np.int32], size: IntArray, example: IntArray) -> CellSignals:
+    @cached_property
+    def pattern(self) -> NDArray[np.int32]:
+        """A number for each combination of bands, (M,)."""
+        return _pattern(self.band)
+
+    def of_cells(
+        self, of_item: NDArray[np.int32], size: IntArray, example: IntArray
+    ) -> CellSignals:
         """The same of cells (K,) of items, each with an example, that do not mix patterns."""
         total = [np.bincount(of_item, column, minlength=len(size)) for column in self.place.T]
         mean = np.stack(total, axis=1) / size[:, None]
-        return CellSignals(self.coordinates, self.pattern[example].astype(np.int64), mean)
+        band = self.band[example].astype(np.int64)
+        return CellSignals(self.coordinates, self.two_valued, mean, band)
 
 
 @dataclass(frozen=True)
 class CellSignals:
-    """What signals say about cells: pattern (K,), and mean places (K, J), one a coordinate."""
+    """What signals say about cells: mean places (K, J), one a coordinate, and bands (K, J)."""
 
     coordinates: tuple[str, ...]
-    pattern: IntArray
+    two_valued: tuple[bool, ...]
     place: FloatArray
+    band: IntArray
+
+    @cached_property
+    def pattern(self) -> IntArray:
+        """A number for each combination of bands, (K,)."""
+        return _pattern(self.band).astype(np.int64)
+
+
+def _pattern(band: NDArray[np.integer]) -> NDArray[np.int32]:
+    code = np.zeros(len(band), dtype=np.int64)
+    for column in band.T:
+        code = code * (int(column.max()) + 1) + column
+    return renumber(code)
 
 
 def checked_signals(given: Any, size: int) -> dict[str, NDArray[Any]]:
@@ -118,7 +142,7 @@ def _raise_if_useless(what: str, values: NDArray[Any]) -> None:
     if known.dtype.kind == "f" and not np.isfinite(known).all():
         at = int(np.flatnonzero(np.isinf(values))[0])
         raise BadSignal(
-            f"{what} is {values[at]} at position {at}; give a finite number, or NaN if it is missing"
+            f"{what} is {values[at]} at position {at}; give a finite number, NaN if it is missing"
         )
     if not missing.any() and np.all(known == known[0]):
         raise BadSignal(f"{what} is {known[0]!s} for every item and tells nothing; leave it out")
@@ -135,12 +159,14 @@ def read_signals(values: Mapping[str, NDArray[Any]], predicted: FloatArray) -> S
     coordinates = _taken_together(place, predicted)
     share = float(np.clip(predicted.mean(), 0.5 / len(predicted), 1 - 0.5 / len(predicted)))
     starts = np.log1p(-share) - np.log(share) + (FINE if len(coordinates) <= FINE_UP_TO else COARSE)
-    pattern = np.zeros(len(predicted), dtype=np.int64)
-    for column in coordinates.values():
-        band = _bands(column, starts)
-        pattern = pattern * (int(band.max()) + 1) + band
-    stacked = np.stack(list(coordinates.values()), axis=1)
-    return Signals(tuple(place), tuple(coordinates), renumber(pattern), stacked)
+    values_of = [np.unique(column[~np.isnan(column)]) for column in coordinates.values()]
+    bands = [
+        _bands(column, known, starts)
+        for column, known in zip(coordinates.values(), values_of, strict=True)
+    ]
+    two_valued = tuple(len(known) == 2 for known in values_of)
+    place_of = np.stack(list(coordinates.values()), axis=1)
+    return Signals(tuple(place), tuple(coordinates), two_valued, place_of, np.stack(bands, axis=1))
 
 
 def _ordered(values: NDArray[Any], predicted: FloatArray) -> FloatArray:
@@ -183,17 +209,17 @@ def _gap(place: Places, chosen: NDArray[np.bool_]) -> float:
     return abs(float(filled[chosen].mean() - filled[~chosen].mean()))
 
 
-def _bands(place: Places, starts: FloatArray) -> IntArray:
+def _bands(place: Places, values: Places, starts: FloatArray) -> NDArray[np.int8]:
     """The band of each place (M,): 0 where it is missing, then from the top down.
 
-    A signal with as few values as there are bands has a band for each.
+    values are those that it has; as few of them as there are bands have a band each.
     """
-    known = ~np.isnan(place)
-    values = np.unique(place[known])
-    if len(values) <= len(starts) + 1:
-        starts = values[:0:-1].astype(np.float64)
-    band = np.where(known, 1 + np.sum(place[:, None] < starts, axis=1), 0)
-    for number in range(1, len(starts) + 1):
-        if 0 < np.sum(band == number) < FEWEST and len(values) > len(starts) + 1:
+    few = len(values) <= len(starts) + 1
+    starts = values[:0:-1].astype(np.float64) if few else starts
+    band = np.ones(len(place), dtype=np.int8)
+    for number, start in enumerate(starts, start=1):
+        band[place < start] = number + 1
+        if not few and np.sum(band == number) < FEWEST:
             band[band == number] = number + 1
-    return np.asarray(band, dtype=np.int64)
+    band[np.isnan(place)] = 0
+    return band

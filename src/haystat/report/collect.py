@@ -101,6 +101,7 @@ def _components(estimate: Estimate) -> list[dict[str, Any]]:
     ]
     for row, worth in zip(rows, estimate.worth, strict=False):
         row |= {"worth": float(worth)} if np.isfinite(worth) else {}
+        row |= {"signals": estimate.signals} if estimate.signals else {}
     return rows
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from haystat.estimation.result import worth_sentence
+from haystat.estimation.result import signals_sentence, worth_sentence
 from haystat.measures import MEASURES
 from haystat.measures.base import Measure
 
@@ -72,6 +72,7 @@ def effort(component: Mapping[str, Any], n_labels: int) -> str:
         return ""
     name = component["name"]
     worth = worth_sentence(n_labels, component.get("worth", math.nan))
+    worth = " ".join(filter(None, [worth, signals_sentence(component.get("signals", {}))]))
     return (
         f"That rests on {n_labels:,} labels. {f'{worth} ' if worth else ''}Half the uncertainty "
         f"(± {amount(name, width / 4)} instead of ± {amount(name, width / 2)}) would take "

@@ -169,7 +169,7 @@ class Told:
     basis: FloatArray
     n: FloatArray
     n_positive: FloatArray
-    floor: BoolArray | FloatArray
+    low: BoolArray | FloatArray
     high: BoolArray
 
     @classmethod
@@ -215,7 +215,7 @@ def fit(
 
     def look(at: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Height of the log posterior (G,), with the shares and slopes (G, A) it is made of."""
-        share, slope = assumed.shares(at @ told.basis.T, told.floor, told.high)
+        share, slope = assumed.shares(at @ told.basis.T, told.low, told.high)
         penalty = np.sum(precision * (at - curve.mean) ** 2, axis=1) / 2
         return told.height(assumed, share) - penalty, share, slope
 

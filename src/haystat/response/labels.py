@@ -33,8 +33,8 @@ class LabelView:
     """The model of the regions, the class (K,) that is no event in a cell, what an event may be.
 
     group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
-    an event of the group may have. parts are numberings of the cells (K,): labels that are spread
-    evenly are so over the parts of each.
+    an event of the group may have. parts are numberings of the cells (K,), by default the regions:
+    labels that are spread evenly are so over the parts of each.
     """
 
     model: LabelModel
@@ -42,7 +42,10 @@ class LabelView:
     reference: IntArray
     group: IntArray
     other: FloatArray
-    parts: tuple[IntArray, ...]
+    parts: tuple[IntArray, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", self.parts or (self.regions.of_cell,))
 
     def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
         """Labels of each region, and how many of them are events, (R,) each; labelled (K, C)."""
@@ -83,14 +86,14 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     mass = low & (size > MASS * problem.size)
     apart, signals, hints = np.asarray(2 * group + mass), problem.cells.signals, None
     regions = Regions.along(rank, threshold, apart, size)
-    parts: tuple[IntArray, ...] = (regions.of_cell,)
+    parts: tuple[IntArray, ...] = ()
     if signals is not None:
-        parts += (signals.pattern,)
+        parts = (regions.of_cell, signals.pattern)
         apart = apart * (int(signals.pattern.max()) + 1) + signals.pattern
         regions = Regions.along(rank, threshold, apart, size, WIDEN)
         at = float(minus_logit(np.array([threshold]))[0])
         inside = low[regions.first] & ~mass[regions.first]
-        hints = hints_of(signals, regions, at, inside, size, settings)
+        hints = hints_of(signals, regions, at, inside, size, settings, WIDEN)
     first = regions.first
     curve = Curve.along(regions.place, group[first], low[first], high[first], settings, hints)
     model = LabelModel(curve, regions.size, mass[first], settings)
@@ -114,7 +117,7 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     np.add.at(other, group, cells.prior * size[:, None])
     other[group, reference] = 0.0
     other *= CONFUSION / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
-    return LabelView(model, regions, reference, group, other, (regions.of_cell,))
+    return LabelView(model, regions, reference, group, other)
 
 
 def _patterns(problem: Problem) -> IntArray:

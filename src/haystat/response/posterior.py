@@ -96,7 +96,9 @@ class LabelModel:
         told = self.told(n, n_positive)
         fits = fit(self.curve, told, assumed, precision, start, effort.most_steps)
         sight = self.sight(n, n_positive, fits.mode)
-        return Mixture(fits, assumed, precision, sight, fits.evidence + self._prior(assumed, sight))
+        return Mixture(
+            fits, assumed, precision, sight, fits.evidence + self._prior(rate, sight, assumed.tilt)
+        )
 
     def told(self, n: FloatArray, n_positive: FloatArray) -> Told:
         """What the labels (R,) say about the curve."""
@@ -111,15 +113,15 @@ class LabelModel:
         errors = np.minimum(false / true, MOST_ERRORS) + NO_ERRORS
         return Sight(np.maximum(positives.sum(axis=1), 1.0), errors)
 
-    def _prior(self, assumed: Assumed, sight: Sight) -> FloatArray:
+    def _prior(self, rate: FloatArray, sight: Sight, tilt: IntArray | None = None) -> FloatArray:
         """Log prior probability of the grid's bins (G,), lognormal around what is in sight."""
-        step, chosen, rate = self.rate_step, self.settings, assumed.rate
+        step, chosen = self.rate_step, self.settings
         if step == 0:
             return np.zeros_like(rate)
         n_low = self.size[self.curve.low & ~self.mass].sum()
         place = np.log(rate * n_low / sight.median(chosen.hidden, chosen.hidden_power))
-        if assumed.tilt is not None:
-            place -= np.log(chosen.signal_hidden) * (assumed.tilt > 0)
+        if tilt is not None:
+            place -= np.log(chosen.signal_hidden) * (tilt > 0)
         upper, lower = ((place + side * step / 2) / chosen.hidden_sd for side in (1, -1))
         first, last = rate == self.rates[0], rate == self.rates[-1]
         inside = np.log(np.maximum(ndtr(upper) - ndtr(lower), 1e-300))
@@ -239,7 +241,7 @@ def _log_weight(
     Laplace's evidence is the height at the mode, plus terms that the normal's density shares.
     """
     told = model.told(*labels)
-    share, _ = assumed.shares(coefficients @ told.basis.T, told.floor, told.high)
+    share, _ = assumed.shares(coefficients @ told.basis.T, told.low, told.high)
     deviation = (coefficients - model.curve.mean) ** 2
     penalty = np.einsum("np,np->n", mixture.precision[point], deviation) / 2
     return np.asarray(told.height(assumed, share) - penalty - mixture.fits.height[point])

@@ -17,15 +17,13 @@ WIDTHS = ((0.0, 0.2), (2.0, 0.5), (6.0, 1.0))
 class Regions:
     """Where cells belong: of_cell (K,); first (R,) is a cell of each, place (R,) its mean place.
 
-    A place is the distance from the threshold in units of t; stretch (R,) numbers the stretches
-    of it that regions of different kinds share.
+    A place is the distance from the threshold in units of t.
     """
 
     of_cell: IntArray
     first: IntArray
     place: FloatArray
     size: FloatArray
-    stretch: IntArray
 
     @classmethod
     def along(
@@ -43,14 +41,12 @@ class Regions:
         t = minus_logit(rank)
         anchor = float(np.clip(minus_logit(np.array([threshold_rank]))[0], t.min(), t.max()))
         place = t - anchor
-        number = _bins(place / widen)
-        key = np.column_stack([apart, number])
+        key = np.column_stack([apart, stretches(place / widen)])
         _, first, of_cell = np.unique(key, axis=0, return_index=True, return_inverse=True)
         of_cell = of_cell.reshape(-1)
-        stretch = number[first] - number.min()
-        none = cls(of_cell, first, np.zeros(len(first)), np.zeros(len(first)), stretch)
+        none = cls(of_cell, first, np.zeros(len(first)), np.zeros(len(first)))
         total = none.total(size)
-        return cls(of_cell, first, none.total(size * place) / total, total, stretch)
+        return cls(of_cell, first, none.total(size * place) / total, total)
 
     def total(self, of_cells: FloatArray | IntArray) -> FloatArray:
         """Sums over the cells of each region, (R,)."""
@@ -58,7 +54,7 @@ class Regions:
         return np.asarray(total, dtype=np.float64)
 
 
-def _bins(place: FloatArray) -> IntArray:
+def stretches(place: FloatArray) -> IntArray:
     """The number of the stretch that each place (K,) lies in, counted from the threshold."""
     distance, number = np.abs(place), np.zeros(len(place))
     ends = [*(start for start, _ in WIDTHS[1:]), np.inf]

@@ -1,4 +1,4 @@
-"""What signals add to the model of the labels: terms of the curve's logit, and where hidden ones lie.
+"""What signals add to the model of the labels: terms of the logit, and where hidden ones may lie.
 
 A term is the place of a signal less its mean among items of about the same score, so that the curve
 along the score keeps its meaning and a signal speaks about what the score does not say. Its slope
@@ -13,7 +13,7 @@ import numpy as np
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.pool.signals import CellSignals
 from haystat.response.curve import Hints
-from haystat.response.regions import Regions
+from haystat.response.regions import Regions, stretches
 from haystat.response.settings import ModelSettings
 
 BEND = -0.75  # where the slope of a signal changes, in t from the place of the decision threshold
@@ -27,18 +27,20 @@ def hints_of(
     low: BoolArray,
     size: FloatArray,
     settings: ModelSettings,
+    widen: float,
 ) -> Hints:
-    """Of regions that do not mix patterns; size (K,) is that of cells, low (R,) where all are negative.
+    """Of regions, `widen` times as wide as usual, that do not mix patterns; size (K,) is of cells.
 
-    threshold is t of the decision threshold.
+    low (R,) marks where hidden positives may lie, threshold is t of the decision threshold.
     """
-    total = regions.total(size)
+    total, stretch = regions.size, stretches(regions.place / widen)
+    stretch -= stretch.min()
     place = np.stack([regions.total(size * column) / total for column in signals.place.T], axis=1)
     terms, mean, deviation = [], [], []
     for column in place.T:
         known = ~np.isnan(column)
         bent = np.maximum(column - threshold - BEND, 0.0)
-        terms += [_beyond(part, known, regions.stretch, total) for part in (column, bent)]
+        terms += [_beyond(part, known, stretch, total) for part in (column, bent)]
         mean += [settings.signal_slope, 0.0]
         deviation += [settings.signal_slope_sd, settings.signal_bend_sd]
         if not known.all():
@@ -49,7 +51,9 @@ def hints_of(
     return Hints(np.stack(terms, axis=1), np.array(mean), np.array(deviation), tilts)
 
 
-def _beyond(column: FloatArray, known: BoolArray, stretch: IntArray, total: FloatArray) -> FloatArray:
+def _beyond(
+    column: FloatArray, known: BoolArray, stretch: IntArray, total: FloatArray
+) -> FloatArray:
     """A place less its mean over the items of the same stretch of the score; 0 where missing."""
     weight, value = total * known, np.where(known, column, 0.0)
     n = int(stretch.max()) + 1

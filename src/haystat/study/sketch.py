@@ -391,8 +391,10 @@ def _encode_cells(cells: Cells) -> dict[str, Any]:
     kept: dict[str, Any] = {**arrays, "example": _encode_outputs(cells.example)}
     if cells.signals is not None:
         told = cells.signals
-        parts = {name: encode_array(name, getattr(told, name)) for name in ("pattern", "place")}
-        kept["signals"] = {**parts, "coordinates": list(told.coordinates)}
+        known = {"place": np.nan_to_num(told.place), "band": told.band}
+        parts = {name: encode_array(name, values) for name, values in known.items()}
+        names = {"coordinates": list(told.coordinates), "two_valued": list(told.two_valued)}
+        kept["signals"] = {**names, **parts}
     return kept
 
 
@@ -406,8 +408,9 @@ def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
 
 
 def _decode_signals(given: Mapping[str, Any]) -> CellSignals:
-    pattern, place = decode_array(given["pattern"]), decode_array(given["place"])
-    return CellSignals(tuple(given["coordinates"]), pattern, place)
+    band = decode_array(given["band"])
+    place = np.where(band == 0, np.nan, decode_array(given["place"]))
+    return CellSignals(tuple(given["coordinates"]), tuple(given["two_valued"]), place, band)
 
 
 def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:

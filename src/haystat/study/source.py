@@ -74,7 +74,8 @@ class PoolFile:
     what the person who labels gets to see. options: those of hs.Pool. engine: reads a file, a
     pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
     unblocked: the file of the records whose pairs were blocked, or the two files of the left and
-    right ones; `key` is their column with the id.
+    right ones; `key` is their column with the id. signals: columns with other information about
+    the items, as in hs.Pool.
     """
 
     path: str
@@ -88,11 +89,12 @@ class PoolFile:
     table: str | None = None
     unblocked: tuple[str, ...] = ()
     key: str = "id"
+    signals: tuple[str, ...] = ()
     at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_path("the path of a pool", self.path)
-        for name in ("score", "prediction", "columns", "show"):
+        for name in ("score", "prediction", "columns", "show", "signals"):
             object.__setattr__(self, name, several_names(name, getattr(self, name)))
         if not isinstance(self.options, Mapping):
             raise BadOption(f"options are {brief(self.options)}; give a dict")
@@ -113,6 +115,10 @@ class PoolFile:
             raise BadOption(
                 "a sketch holds the pairs that were not blocked already; give unblocked tables to "
                 "haystat sketch"
+            )
+        if self.signals and (self.engine is not None or self.is_sketch):
+            raise BadOption(
+                f"signals {list(self.signals)} are read into memory with their pool; name no engine"
             )
         if self.unblocked and self.engine is None:
             raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
@@ -145,7 +151,7 @@ class PoolFile:
 
     def _in_memory(self) -> tuple[Pool, Records]:
         """The pool whose columns are read whole."""
-        names = [*self.score, *self.prediction, *self.columns]
+        names = [*self.score, *self.prediction, *self.columns, *self.signals]
         id = self.id if isinstance(self.id, str) else None
         table = read_columns(Path(self.path), [*names, *([id] if id else [])])
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
@@ -154,6 +160,7 @@ class PoolFile:
             predictions or None,
             ids=table[id] if id else None,
             columns={name: table[name] for name in self.columns},
+            signals={name: table[name] for name in self.signals} or None,
             **self.options,
         )
         return pool, self._records if self.show else no_records
