@@ -11,12 +11,12 @@ from scipy.stats import betabinom, norm
 
 import haystat as hs
 from haystat.errors import BadSignal
+from haystat.models.curve import Assumed, Curve, Hints
+from haystat.models.label_view import label_view
+from haystat.models.posterior import THOROUGH, LabelModel
+from haystat.models.ranks import ranks
+from haystat.models.settings import ModelSettings
 from haystat.pool.problem import pose
-from haystat.response.curve import Assumed, Curve, Hints
-from haystat.response.labels import label_view
-from haystat.response.order import ranks
-from haystat.response.posterior import THOROUGH, LabelModel
-from haystat.response.settings import ModelSettings
 
 SIZE = 12_000
 
@@ -86,7 +86,9 @@ def test_tilts_average_one_and_terms_vanish_on_average_over_the_signal():
     curve, size = view.model.curve, view.model.size
     inside = curve.low & ~view.model.mass
     np.testing.assert_allclose(curve.hints.tilts[:, inside] @ size[inside], size[inside].sum())
-    top = np.argmax(view.regions.total(problem.cells.size * problem.cells.signals.place[:, 0]) / size)
+    top = np.argmax(
+        view.regions.total(problem.cells.size * problem.cells.signals.place[:, 0]) / size
+    )
     assert curve.hints.tilts[1, top] > 10 * curve.hints.tilts[0, top]
     for term in curve.hints.terms.T:
         np.testing.assert_allclose(size @ term, 0, atol=1e-6 * size.sum())

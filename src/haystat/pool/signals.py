@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from haystat.arguments import brief, checked_text
+from haystat.core.arguments import brief, checked_text
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption, BadSignal
-from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool import checks
 from haystat.pool.strata import renumber
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from haystat.estimation.result import signals_sentence, worth_sentence
+from haystat.inference.estimate import signals_sentence, worth_sentence
 from haystat.measures import MEASURES
 from haystat.measures.base import Measure
 
