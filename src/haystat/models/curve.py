@@ -16,7 +16,7 @@ states of the curve at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, gammaln, psi
@@ -37,16 +37,17 @@ EDGE = 1e-12  # nearest that a rank comes to 0 or 1
 
 @dataclass(frozen=True)
 class Hints:
-    """Terms (R, h) of the logit with their prior mean and deviation (h,), and tilts (Q, R).
+    """Terms (R, h) of the logit with prior mean and deviation (h,); tilts (Q, R) with chance (Q,).
 
     A tilt says how the share of hidden positives differs between regions; its mean over the items
-    that all systems predict negative is 1. The first is flat.
+    that all systems predict negative is 1. The first is flat. chance is their prior probability.
     """
 
     terms: FloatArray
     mean: FloatArray
     deviation: FloatArray
     tilts: FloatArray
+    chance: FloatArray
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Assumed:
         """Those of some of the curves."""
         parts = (self.rate, self.wrong, self.shape, self.concentration)
         tilt = None if self.tilt is None else self.tilt[which]
-        return Assumed(*(part[which] for part in parts), tilt)
+        return replace(Assumed(*(part[which] for part in parts)), tilt=tilt)
 
     def shares(
         self, logit: FloatArray, floor: BoolArray | FloatArray, high: BoolArray

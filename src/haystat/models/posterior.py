@@ -96,9 +96,10 @@ class LabelModel:
         told = self.told(n, n_positive)
         fits = fit(self.curve, told, assumed, precision, start, effort.most_steps)
         sight = self.sight(n, n_positive, fits.mode)
-        return Mixture(
-            fits, assumed, precision, sight, fits.evidence + self._prior(rate, sight, assumed.tilt)
-        )
+        log_weight = fits.evidence + self._prior(rate, sight, assumed.tilt)
+        if self.curve.hints is not None:
+            log_weight += np.log(self.curve.hints.chance[tilt])
+        return Mixture(fits, assumed, precision, sight, log_weight)
 
     def told(self, n: FloatArray, n_positive: FloatArray) -> Told:
         """What the labels (R,) say about the curve."""

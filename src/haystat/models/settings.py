@@ -52,8 +52,8 @@ class ModelSettings:
     wrong: float = 0.005
     wrong_sd: float = 2.0
     signal_slope: float = 0.5
-    signal_slope_sd: float = 1.0
-    signal_bend_sd: float = 0.7
+    signal_slope_sd: float = 1.5
+    signal_bend_sd: float = 1.0
     signal_hidden: float = 10.0
     stretch: float = 1.2
     n_draws: int = 400

@@ -3,12 +3,14 @@
 A term is the place of a signal less its mean among items of about the same score, so that the curve
 along the score keeps its meaning and a signal speaks about what the score does not say. Its slope
 is small beforehand, and the slope may change once. Hidden positives lie anywhere, or else where
-signals point: a share of 1 / J of them by each, equally likely at every power of its rank.
+signals point: a share of 1 / J of them by each, equally likely at every power of its rank, or in
+its top alone, which is as large as the number of predicted positives.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.models.curve import Hints
@@ -18,6 +20,9 @@ from haystat.pool.signals import CellSignals
 
 BEND = -0.75  # where the slope of a signal changes, in t from the place of the decision threshold
 EVERYWHERE = 0.2  # of the hidden positives that signals point at, which lie anywhere after all
+RARELY = 0.01  # the same where they are all in the top of a signal
+CHANCE = np.array([0.5, 0.45, 0.05])  # of the tilts: anywhere, as the signals say, their top alone
+FALL = 3.0  # power of the rank by which fewer are found beyond the top of a signal
 
 
 def hints_of(
@@ -47,8 +52,8 @@ def hints_of(
             terms.append((~known).astype(np.float64))
             mean.append(0.0)
             deviation.append(settings.signal_slope_sd)
-    tilts = _tilts(place, low, total)
-    return Hints(np.stack(terms, axis=1), np.array(mean), np.array(deviation), tilts)
+    tilts = _tilts(place, threshold, low, total)
+    return Hints(np.stack(terms, axis=1), np.array(mean), np.array(deviation), tilts, CHANCE)
 
 
 def _beyond(
@@ -57,17 +62,22 @@ def _beyond(
     """A place less its mean over the items of the same stretch of the score; 0 where missing."""
     weight, value = total * known, np.where(known, column, 0.0)
     n = int(stretch.max()) + 1
-    mean = np.bincount(stretch, weight * value, minlength=n)
-    mean /= np.maximum(np.bincount(stretch, weight, minlength=n), 1e-300)
+    known_total = np.maximum(np.bincount(stretch, weight, minlength=n), 1e-300)
+    mean = np.bincount(stretch, weight * value, minlength=n) / known_total
     return np.asarray(np.where(known, value - mean[stretch], 0.0))
 
 
-def _tilts(place: FloatArray, low: BoolArray, total: FloatArray) -> FloatArray:
-    """A flat one, and one that follows the signals, (2, R)."""
+def _tilts(place: FloatArray, threshold: float, low: BoolArray, total: FloatArray) -> FloatArray:
+    """A flat one, one that follows the signals, and one that ends with their top, (3, R)."""
     flat = np.ones(len(total))
     n_low = total[low].sum()
     if n_low == 0:
-        return np.stack([flat, flat])
-    density = np.exp(np.nan_to_num(place))  # one over the rank
-    density *= n_low / (total * low @ density)
-    return np.stack([flat, EVERYWHERE + (1 - EVERYWHERE) * density.mean(axis=1)])
+        return flat[None].repeat(3, axis=0)
+    place = np.nan_to_num(place)
+    even = np.exp(place)  # one over the rank
+    sharp = even * expit(FALL * (place - threshold))
+    tilts = [flat]
+    for density, anywhere in ((even, EVERYWHERE), (sharp, RARELY)):
+        follows = (density * n_low / (total * low @ density)).mean(axis=1)
+        tilts.append(anywhere + (1 - anywhere) * follows)
+    return np.stack(tilts)
