@@ -16,7 +16,7 @@ states of the curve at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, gammaln, psi
@@ -138,9 +138,9 @@ class Assumed:
 
     def picked(self, which: IntArray) -> Assumed:
         """Those of some of the curves."""
-        parts = (self.rate, self.wrong, self.shape, self.concentration)
+        floors = self.rate[which], self.wrong[which]
         tilt = None if self.tilt is None else self.tilt[which]
-        return replace(Assumed(*(part[which] for part in parts)), tilt=tilt)
+        return Assumed(*floors, self.shape[which], self.concentration[which], tilt)
 
     def shares(
         self, logit: FloatArray, floor: BoolArray | FloatArray, high: BoolArray
