@@ -30,6 +30,8 @@ class ModelSettings:
     signal_slope, signal_slope_sd, signal_bend_sd: of the logit along a signal, and of the change
         of its slope.
     signal_hidden: how many times more hidden positives there are where signals point at them.
+    point: the estimate is this quantile of the draws, counted from the worst: undetected errors are
+        allowed for beyond what most systems have, so that intervals cover those that have more.
     stretch: how much further from the estimate than the draws' quantiles an interval ends, since no
         model is exactly right.
     n_draws: joint draws of the posterior.
@@ -44,7 +46,7 @@ class ModelSettings:
     shapes: tuple[float, ...] = (1.0, 0.02)
     concentrations: tuple[float, ...] = (100.0, 20.0)
     hidden: float = 0.015
-    hidden_sd: float = 3.0
+    hidden_sd: float = 4.0
     hidden_power: float = 0.5
     mass: float = 0.15
     mass_sd: float = 2.9
@@ -55,6 +57,7 @@ class ModelSettings:
     signal_slope_sd: float = 1.5
     signal_bend_sd: float = 1.0
     signal_hidden: float = 10.0
+    point: float = 0.6
     stretch: float = 1.2
     n_draws: int = 400
 
@@ -66,6 +69,8 @@ class ModelSettings:
             for number in value if isinstance(value, tuple) else (value,):
                 if not (isinstance(number, int | float) and 0 < number < float("inf")):
                     raise BadOption(f"{field.name} is {value!r}; give positive numbers")
+        if self.point >= 1:
+            raise BadOption(f"point is {self.point}; give a quantile between 0 and 1")
         lengths = {len(getattr(self, name)) for name in OF_STATES}
         if len(lengths) > 1 or not self.bend_sds:
             raise BadOption(f"{', '.join(OF_STATES)} need a value for each state, one at least")
