@@ -24,7 +24,6 @@ from haystat.pool.problem import Problem
 
 ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
 MASS = 0.5  # of the pool, from which the items of one cell are a mass
-WIDEN = 2.0  # how much wider regions are that signals cut further
 CONFUSION = 2.0  # items that the prior of the other classes counts for
 
 
@@ -90,10 +89,10 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     if signals is not None:
         parts = (regions.of_cell, signals.pattern)
         apart = apart * (int(signals.pattern.max()) + 1) + signals.pattern
-        regions = Regions.along(rank, threshold, apart, size, WIDEN)
+        regions = Regions.along(rank, threshold, apart, size)
         at = float(minus_logit(np.array([threshold]))[0])
         inside = low[regions.first] & ~mass[regions.first]
-        hints = hints_of(signals, regions, at, inside, size, settings, WIDEN)
+        hints = hints_of(signals, regions, at, inside, size, settings)
     first = regions.first
     curve = Curve.along(regions.place, group[first], low[first], high[first], settings, hints)
     model = LabelModel(curve, regions.size, mass[first], settings)

@@ -186,7 +186,7 @@ def mean_root(model: LabelModel, mixture: Mixture, n: FloatArray, x: FloatArray)
         chance = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
         chance /= chance.sum(axis=1, keepdims=True)
         root[region] = mixture.weight @ (chance @ np.sqrt(mass_grid(size)))
-    return np.asarray(root**2)
+    return np.asarray(np.minimum(root, 1.0) ** 2)
 
 
 def draw_shares(

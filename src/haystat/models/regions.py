@@ -27,21 +27,13 @@ class Regions:
 
     @classmethod
     def along(
-        cls,
-        rank: FloatArray,
-        threshold_rank: float,
-        apart: IntArray,
-        size: FloatArray,
-        widen: float = 1.0,
+        cls, rank: FloatArray, threshold_rank: float, apart: IntArray, size: FloatArray
     ) -> Regions:
-        """Cells of one number in apart (K,) that lie close; rank (K,) is their mid-rank.
-
-        Stretches are `widen` times as wide as WIDTHS says.
-        """
+        """Cells of one number in apart (K,) that lie close; rank (K,) is their mid-rank."""
         t = minus_logit(rank)
         anchor = float(np.clip(minus_logit(np.array([threshold_rank]))[0], t.min(), t.max()))
         place = t - anchor
-        key = np.column_stack([apart, stretches(place / widen)])
+        key = np.column_stack([apart, stretches(place)])
         _, first, of_cell = np.unique(key, axis=0, return_index=True, return_inverse=True)
         of_cell = of_cell.reshape(-1)
         none = cls(of_cell, first, np.zeros(len(first)), np.zeros(len(first)))

@@ -32,13 +32,12 @@ def hints_of(
     low: BoolArray,
     size: FloatArray,
     settings: ModelSettings,
-    widen: float,
 ) -> Hints:
-    """Of regions, `widen` times as wide as usual, that do not mix patterns; size (K,) is of cells.
+    """Of regions that do not mix patterns; size (K,) is that of cells.
 
     low (R,) marks where hidden positives may lie, threshold is t of the decision threshold.
     """
-    total, stretch = regions.size, stretches(regions.place / widen)
+    total, stretch = regions.size, stretches(regions.place)
     stretch -= stretch.min()
     place = np.stack([regions.total(size * column) / total for column in signals.place.T], axis=1)
     terms, mean, deviation = [], [], []
