@@ -21,6 +21,8 @@ PAGES = (
     "gate",
     "worth",
     "signals",
+    "known",
+    "weight",
 )
 
 

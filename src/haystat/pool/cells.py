@@ -25,7 +25,9 @@ CHUNK = 1 << 15  # items whose u is held at a time
 class Cells:
     """K cells: stratum (K,), size (K,), prior label shares (K, C), an item that stands for each.
 
-    of_item (M,) is the cell of each item of the pool; signals, if any, cut cells further.
+    of_item (M,) is the cell of each item of the pool. known (K,), where given, is how the labels of
+    the cell's items came to be known beforehand (pool/known.py), 0 where they are not: items with a
+    known label have cells of their own. signals, where given, cut cells further (pool/signals.py).
     """
 
     stratum: IntArray
@@ -33,6 +35,7 @@ class Cells:
     prior: FloatArray
     example: Outputs
     of_item: NDArray[np.int32]
+    known: IntArray | None = None
     signals: CellSignals | None = None
 
     def __len__(self) -> int:

@@ -74,8 +74,8 @@ class PoolFile:
     what the person who labels gets to see. options: those of hs.Pool. engine: reads a file, a
     pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
     unblocked: the file of the records whose pairs were blocked, or the two files of the left and
-    right ones; `key` is their column with the id. signals: columns with other information about
-    the items, as in hs.Pool.
+    right ones; `key` is their column with the id. weight: the column with what an item counts.
+    signals: columns with other information about the items, as in hs.Pool.
     """
 
     path: str
@@ -89,6 +89,7 @@ class PoolFile:
     table: str | None = None
     unblocked: tuple[str, ...] = ()
     key: str = "id"
+    weight: str | None = None
     signals: tuple[str, ...] = ()
     at_hand: ClassVar[bool] = False
 
@@ -116,6 +117,8 @@ class PoolFile:
                 "a sketch holds the pairs that were not blocked already; give unblocked tables to "
                 "haystat sketch"
             )
+        if self.weight is not None and (self.engine is not None or self.is_sketch):
+            raise BadOption("weights are for pools in memory: leave out the engine, or the weight")
         if self.signals and (self.engine is not None or self.is_sketch):
             raise BadOption(
                 f"signals {list(self.signals)} are read into memory with their pool; name no engine"
@@ -151,7 +154,8 @@ class PoolFile:
 
     def _in_memory(self) -> tuple[Pool, Records]:
         """The pool whose columns are read whole."""
-        names = [*self.score, *self.prediction, *self.columns, *self.signals]
+        facts = [*self.columns, *([self.weight] if self.weight else [])]
+        names = [*self.score, *self.prediction, *facts, *self.signals]
         id = self.id if isinstance(self.id, str) else None
         table = read_columns(Path(self.path), [*names, *([id] if id else [])])
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
@@ -159,8 +163,9 @@ class PoolFile:
             {name: table[name] for name in self.score},
             predictions or None,
             ids=table[id] if id else None,
-            columns={name: table[name] for name in self.columns},
+            columns={name: table[name] for name in facts},
             signals={name: table[name] for name in self.signals} or None,
+            weight=self.weight,
             **self.options,
         )
         return pool, self._records if self.show else no_records

@@ -24,6 +24,7 @@ from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks
 from haystat.pool.cells import Cells
+from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.number_losses import NumberLosses
 from haystat.pool.permanent_numbers import unit_numbers
@@ -99,7 +100,7 @@ def write_sketch(
         parts["losses"] = _encode_losses(problem.measure, losses.kept())
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
-    wanted = allotment(cells.size, share, total).tolist()
+    wanted = np.where(problem.open, allotment(cells.size, share, total), cells.size).tolist()
     runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
@@ -175,6 +176,7 @@ class SketchPool:
             tuple(about["columns"]),
             tuple(about["class_names"]),
             about["scored"],
+            **about.get("weight", {}),
         )
         self.items = Items(self.schema, connect, self.seed)
         self._cells = _decode_cells(unpack(parts["cells"]), self.items)
@@ -202,6 +204,10 @@ class SketchPool:
 
     def ordered(self, seed: int) -> Self:
         """The pool itself: its order was fixed when the study was made."""
+        return self
+
+    def with_known(self, known: Sequence[Known]) -> Self:
+        """The pool itself: what was known when the study was made has cells of its own."""
         return self
 
     def candidates(self, cells: Cells) -> Order:
@@ -373,6 +379,8 @@ def _described(pool: AnyPool) -> dict[str, Any]:
     if not all(isinstance(label, PLAIN) for label in pool.classes):
         raise BadOption(f"classes are {list(pool.classes)}; a study keeps numbers and texts")
     schema = pool.schema
+    weight = {"weight": schema.weight, "light": schema.light}
+    weighted = {} if schema.weight is None else {"weight": weight}
     return {
         "size": pool.size,
         "classes": list(pool.classes),
@@ -383,24 +391,29 @@ def _described(pool: AnyPool) -> dict[str, Any]:
         "columns": list(schema.columns),
         "class_names": list(schema.class_names),
         "scored": schema.scored,
+        **weighted,
         "tree": {name: encode_array(name, getattr(pool.tree, name)) for name in TREE},
     }
 
 
 def _encode_cells(cells: Cells) -> dict[str, Any]:
-    arrays = {name: encode_array(name, getattr(cells, name)) for name in CELLS}
+    names = CELLS if cells.known is None else (*CELLS, "known")
+    arrays = {name: encode_array(name, getattr(cells, name)) for name in names}
     kept: dict[str, Any] = {**arrays, "example": _encode_outputs(cells.example)}
     if cells.signals is not None:
-        told = cells.signals
-        known = {"place": np.nan_to_num(told.place), "band": told.band}
-        parts = {name: encode_array(name, values) for name, values in known.items()}
-        names = {"coordinates": list(told.coordinates), "two_valued": list(told.two_valued)}
-        kept["signals"] = {**names, **parts}
+        kept["signals"] = _encode_signals(cells.signals)
     return kept
 
 
+def _encode_signals(signals: CellSignals) -> dict[str, Any]:
+    known = {"place": np.nan_to_num(signals.place), "band": signals.band}
+    parts = {name: encode_array(name, values) for name, values in known.items()}
+    names = {"coordinates": list(signals.coordinates), "two_valued": list(signals.two_valued)}
+    return {**names, **parts}
+
+
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
-    arrays = {name: decode_array(given[name]) for name in CELLS}
+    arrays = {name: decode_array(given[name]) for name in (*CELLS, "known") if name in given}
     # `of_item` is only ever asked for the cells of some items, which Items can tell.
     of_item = cast(NDArray[np.int32], items)
     example, told = _decode_outputs(given["example"]), given.get("signals")
