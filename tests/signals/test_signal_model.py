@@ -160,3 +160,16 @@ def test_a_judge_that_errs_now_and_then_is_welcome():
     score, _, label = hidden_pool()
     wrong = np.random.default_rng(1).random(SIZE) < 0.02
     assert run(score, label, {"judge": np.where(wrong, 1 - label, label)}, 300, 0).n_labels == 300
+
+
+def test_labels_known_from_before_go_with_signals():
+    score, second, label = hidden_pool()
+    pool = hs.Pool(score, threshold=0.0, signals={"second": second})
+    predicted = np.flatnonzero(score >= 0)[:60]
+    known = {int(item): int(label[item]) for item in predicted}
+    evaluation = hs.Evaluation(pool, "f1", random_state=0, known=known)
+    estimate = evaluation.run(lambda items: label[items], budget=300, batch_size=50)
+    hard = score >= 0
+    truth = 2 * np.sum(label[hard]) / (hard.sum() + label.sum())
+    low, high = estimate.interval
+    assert low <= truth <= high

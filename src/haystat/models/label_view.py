@@ -7,7 +7,7 @@ way in which items are predicted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class LabelView:
     reference: IntArray
     group: IntArray
     other: FloatArray
-    parts: tuple[IntArray, ...] = ()
+    parts: tuple[IntArray, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", self.parts or (self.regions.of_cell,))
@@ -97,7 +97,7 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     curve = Curve.along(regions.place, group[first], low[first], high[first], settings, hints)
     model = LabelModel(curve, regions.size, mass[first], settings)
     reference = np.zeros(len(size), dtype=np.int64)
-    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]), parts)
+    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]), parts=parts)
 
 
 def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:

@@ -10,7 +10,7 @@ positives end, have the same pattern, and cells are cut by pattern.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -78,6 +78,10 @@ class CellSignals:
     def pattern(self) -> IntArray:
         """A number for each combination of bands, (K,)."""
         return _pattern(self.band).astype(np.int64)
+
+    def take(self, rows: IntArray) -> CellSignals:
+        """Those of some of the cells."""
+        return replace(self, place=self.place[rows], band=self.band[rows])
 
 
 def _pattern(band: NDArray[np.integer]) -> NDArray[np.int32]:
