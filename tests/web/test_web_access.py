@@ -180,6 +180,7 @@ def test_what_is_new_is_for_managers_unless_somebody_says_otherwise(study_file):
         "/api/upload",
         "/api/threshold",
         "/api/gate",
+        "/api/disagreements",
     }
 
 

@@ -52,6 +52,8 @@ class Measure(ABC):
     meaning: str = ""
     #: whether the measure is precision, recall or an F-measure
     is_f_measure: bool = False
+    #: of a curve over thresholds, what the first and the second half of its components are
+    curve: tuple[str, str] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -148,11 +150,9 @@ class Measure(ABC):
         """The measures that this one puts side by side; itself if it is one."""
         return (self,)
 
-    def weighted_by(self, column: str) -> Measure:
-        """The same measure, in which every item counts as often as a column of the pool says."""
-        from haystat.measures.weighted import Weighted
-
-        return Weighted(self, column)
+    def weighted_by(self, weighted: Callable[[Measure], Measure]) -> Measure:
+        """The same measure in which items count by their weight, as `weighted` makes it of one."""
+        return weighted(self)
 
     def for_system(self, system: str) -> Measure:
         """The same measure of another system, not bound to a pool."""

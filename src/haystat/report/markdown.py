@@ -16,7 +16,7 @@ def markdown_page(report: Data) -> str:
     """The whole report."""
     estimate, status = report["estimate"], report["status"]
     title = f"{estimate['measure']} of {', '.join(report['systems'])}: {report['study']}"
-    parts = [f"# {text(title)}", *_headline(report)]
+    parts = [f"# {text(title)}", *map(text, report["summary"]), *_headline(report)]
     parts += [f"> {text(warning)}" for warning in estimate["warnings"]]
     waiting = words.waiting(status["pending"])
     parts += [waiting] if waiting else []
@@ -54,7 +54,7 @@ def _headline(report: Data) -> list[str]:
         sentences = [
             words.headline(component, estimate["level"]),
             words.meaning(component),
-            words.effort(component, estimate["labels"]),
+            words.effort(component, estimate["labels"], estimate.get("signals")),
         ]
         lines.append(" ".join(text(sentence) for sentence in sentences if sentence))
     return lines
