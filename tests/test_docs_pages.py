@@ -20,6 +20,7 @@ PAGES = (
     "threshold",
     "gate",
     "worth",
+    "signals",
     "known",
     "weight",
 )
