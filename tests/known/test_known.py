@@ -269,3 +269,10 @@ def test_numbers_may_be_known_too():
     estimate = evaluation.run(lambda items: truth[np.asarray(items)], 100)
     assert abs(estimate.value - np.abs(scores - truth).mean()) < 0.3
     assert all(answer.item >= 50 for answer in evaluation.answers)
+
+
+def test_an_estimate_at_a_level_of_next_to_nothing_has_a_worth(scored):
+    """A RuntimeWarning would be an error here, and in the page an answer of 500."""
+    scores, truth = scored
+    estimate = answered(hs.Evaluation(hs.Pool(scores), random_state=0), truth, 50)
+    assert estimate.at(1e-300).worth.shape == (1,)

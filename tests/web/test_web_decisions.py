@@ -98,6 +98,4 @@ def test_a_person_finds_a_cut_and_asks_whether_it_may_ship(study_file, open_page
         assert "items predicted positive" in page.inner_text("#cut-own")
         page.fill("#gate-need", "recall>=0.01")
         page.click("#gate-show")
-        page.wait_for_function(
-            "document.getElementById('gate-sentence').textContent.includes('pass')"
-        )
+        page.locator("#gate-sentence", has_text="pass at 95%").wait_for()
