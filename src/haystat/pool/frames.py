@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import NarwhalsError
 from numpy.typing import NDArray
 
 from haystat.core.arguments import brief, several_names
@@ -22,6 +20,9 @@ def pool_arguments(
     columns: Sequence[str],
 ) -> dict[str, Any]:
     """Scores, predictions, ids and columns by name, as Pool takes them."""
+    import narwhals as nw  # only those who give a table wait for it
+    from narwhals.exceptions import NarwhalsError
+
     try:
         table = nw.from_native(frame, eager_only=True)
     except (TypeError, ValueError, NarwhalsError):
