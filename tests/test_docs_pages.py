@@ -26,6 +26,7 @@ from reference import api_page, commands_page, public_names  # noqa: E402
 #: pages whose examples another test runs, since they need more than Python
 ELSEWHERE = {
     "bridges.md": "formats/test_bridges_page.py",
+    "judges.md": "judges/test_judges_page.py",
     "measures.md": "measures/test_measure_docs.py",
     "scale.md": "engines/test_scale_page.py",
     "studies.md": "study/test_studies_page.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,13 +41,28 @@ COMMANDS = {
 }
 
 
+class Lazy(Mapping[str, Any]):
+    """Commands by name, each imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return typer.main.get_command(_one(name, summary=False))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
 class LazyGroup(TyperGroup):
     """Commands by name. Help reads their first lines from the source and imports none of them."""
 
     summaries = False
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "commands": dict.fromkeys(COMMANDS)})
+        super().__init__(**{**options, "commands": Lazy()})
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of the table."""
@@ -54,9 +70,9 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command, imported now; in the help of the whole, its first line alone."""
-        if cmd_name not in COMMANDS:
-            return None
-        return typer.main.get_command(_one(cmd_name, self.summaries))
+        if self.summaries:
+            return typer.main.get_command(_one(cmd_name, summary=True))
+        return self.commands.get(cmd_name)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help of the whole."""

@@ -17,9 +17,18 @@ def predicted_low(problem: Problem) -> BoolArray:
 def ranks(problem: Problem) -> tuple[FloatArray, float]:
     """Mid-rank of each cell from the top (K,), and the rank of the decision threshold."""
     cells = problem.cells
-    predicted = cells.example.predictions.mean(axis=1)
-    order = np.lexsort((predicted, cells.stratum, cells.prior[:, 1]))[::-1]
-    return mid_ranks(order, cells.size), n_predicted(problem) / problem.size
+    predicted, threshold = cells.example.predictions.mean(axis=1), n_predicted(problem)
+    if cells.signals is None:
+        order = np.lexsort((predicted, cells.stratum, cells.prior[:, 1]))[::-1]
+        return mid_ranks(order, cells.size), threshold / problem.size
+    # Cells that signals alone tell apart have one rank: that of all of them together.
+    key = np.column_stack([predicted, cells.stratum])
+    kind, whole = np.unique(key, axis=0, return_inverse=True)
+    whole = whole.reshape(-1)
+    size = np.bincount(whole, cells.size)
+    prior = np.bincount(whole, cells.size * cells.prior[:, 1]) / size
+    order = np.lexsort((kind[:, 0], kind[:, 1], prior))[::-1]
+    return mid_ranks(order, size.astype(np.int64))[whole], threshold / problem.size
 
 
 def n_predicted(problem: Problem) -> float:

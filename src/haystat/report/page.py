@@ -94,7 +94,10 @@ def _card(component: Data, estimate: Data) -> str:
     bar = ""
     if known and all(map(math.isfinite, (*bounds, component["low"], component["high"]))):
         bar = charts.interval_bar(value, component["low"], component["high"], bounds)
-    lines = [words.meaning(component), words.effort(component, estimate["labels"])]
+    lines = [
+        words.meaning(component),
+        words.effort(component, estimate["labels"], estimate.get("signals")),
+    ]
     if not known or estimate["n_components"] > 1:  # of a single number the summary has said it
         lines = [words.headline(component, estimate["level"]), *lines]
     return (
