@@ -118,7 +118,8 @@ async def tell(request: Request, given: models.Tell) -> models.Taken:
 
     def action(study: Study) -> tuple[list[labelling.Told], dict[str, Any]]:
         """Both in one transaction: one wait for the disk."""
-        taken = labelling.tell(study, answers, given.annotator, given.correct)
+        reason = judges.AFTER if study.settings.get("after") else labelling.CHANGED
+        taken = labelling.tell(study, answers, given.annotator, given.correct, reason)
         try:
             more = _questions(room, study, given.ask, given) if given.ask else None
             return taken, {} if more is None else {"questions": more}
