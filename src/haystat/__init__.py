@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from haystat.decisions.gate import Verdict, gate
     from haystat.decisions.stopping import Width
     from haystat.decisions.threshold import ThresholdChoice
+    from haystat.display.curves import CurveDisplay
     from haystat.engines.open import cross_pool, open_pool
     from haystat.errors import HaystatError
     from haystat.experiments.simulate import simulate
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "CurveDisplay",
     "Decided",
     "Estimate",
     "Evaluation",
@@ -55,6 +57,7 @@ __all__ = [
 #: public name -> module; importing them all takes a second, so each waits until it is used
 _MODULE_OF = {
     "Comparison": "comparison.compare",
+    "CurveDisplay": "display.curves",
     "Decided": "comparison.duels",
     "Estimate": "inference.estimate",
     "Evaluation": "loop.evaluation",

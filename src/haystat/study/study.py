@@ -32,6 +32,7 @@ from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.loop.shared_state import Draft, SharedState
 from haystat.loop.state import LEDGERS
+from haystat.loop.status import Status, status_of
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.problem import pose
@@ -42,7 +43,6 @@ from haystat.study.pool_source import PoolFile, checked_after, circumstances, so
 from haystat.study.question import Question, seconds_of
 from haystat.study.sketch_pool import CellDry, SketchPool, first_shares, write_sketch
 from haystat.study.sqlite_journal import next_entry, write
-from haystat.study.status import Status, status_of
 from haystat.study.store import Store
 
 CANDIDATES = 100_000  # items that a study file keeps ready
@@ -295,8 +295,10 @@ class Study(Loop):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"Study({str(self.path)!r}, {self.measure.name}, {self.design})"
+    @property
+    def title(self) -> str:
+        """What a report calls it: the name of its file."""
+        return self.path.name
 
     def new_state(self) -> StudyState:
         """The state before the first entry."""
