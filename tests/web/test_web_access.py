@@ -184,10 +184,6 @@ def test_what_is_new_is_for_managers_unless_somebody_says_otherwise(study_file):
         "/api/upload",
         "/api/threshold",
         "/api/gate",
-        "/api/disagreements",
-        "/api/free",
-        "/api/history",
-        "/api/open",
     }
 
 
