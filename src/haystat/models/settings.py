@@ -46,7 +46,7 @@ class ModelSettings:
     hidden_sd: float = 3.5
     hidden_power: float = 0.5
     mass: float = 0.15
-    mass_sd: float = 2.9
+    mass_sd: float = 3.5
     mass_power: float = 1.0
     wrong: float = 0.005
     wrong_sd: float = 2.0
