@@ -19,9 +19,11 @@ from haystat.log_file import read_log, write_log
 from haystat.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
+from haystat.pool.memory import Pool
 from haystat.questions import Query
 from haystat.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.state import LEDGERS, State
+from haystat.versions import next_version, version_pool
 
 
 class Evaluation(Loop):
@@ -96,6 +98,40 @@ class Evaluation(Loop):
         """The measure as it was given, not bound to a pool."""
         return self._given_measure
 
+    def next(
+        self, pool: Pool, name: str | None = None, *, measure: Any = None, max_age: Any = None
+    ) -> Evaluation:
+        """The evaluation of the next version: a new model, new items, items gone.
+
+        Items are the same if their ids are. Every label of an item that is still there counts with
+        the probability that its item had to be drawn, so only the difference is asked about.
+
+        measure: another one than this evaluation's. max_age: leave out labels that are older, a
+        timedelta or a text such as "90d".
+
+        >>> import haystat as hs
+        >>> pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
+        >>> ev = hs.Evaluation(pool, "accuracy", random_state=0)
+        >>> ev.tell({query.item: int(query.item >= 3) for query in ev.ask(4)})
+        >>> later = ev.next(hs.Pool([0.1, 0.2, 0.6, 0.7, 0.8, 0.9], strata=2))
+        >>> later.n_carried
+        4
+        """
+        with self._live.reading() as state:
+            old: Any = self.pool
+            version = next_version(state, old, self.settings, pool, name, max_age, now_utc())
+        evaluation = Evaluation(
+            version.pool,
+            self._given_measure if measure is None else measure,
+            self.design,
+            random_state=version.seed,
+            **vars(decode_rules(self.settings)),
+        )
+        evaluation.settings = {**evaluation.settings, **version.settings()}
+        with evaluation._live.writing() as (after, draft):
+            draft.add("carried", version.entry(after.ledger.problem.cells))
+        return evaluation
+
     def save(self, path: str | Path) -> None:
         """Write the journal as JSON lines; `Evaluation.load` folds it again."""
         write_log(path, self.settings, self._store.journal.lines)
@@ -115,7 +151,7 @@ class Evaluation(Loop):
         settings, lines = read_log(path)
         checked_pool(pool)
         try:
-            pool = pool.ordered(settings["pool_seed"])
+            pool = version_pool(settings, pool).ordered(settings["pool_seed"])
             same = settings["pool"] == pool.fingerprint and settings["pool_seed"] == pool.seed
             if not same:
                 raise LogError(

@@ -378,6 +378,7 @@ class Ledger:
             stage.weight[told],
             new[told],
             stage.item[told],
+            stage.inclusion,
         )
         self.state = self.design.observe(self.problem, self.state, batch)
         learnt = new & told

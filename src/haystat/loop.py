@@ -145,7 +145,8 @@ class Loop(ABC):
     ) -> Estimate:
         """Ask `oracle` until `budget` labels are in or `until(estimate)` holds.
 
-        oracle takes a list of items and returns their labels in that order.
+        oracle takes a list of items and returns their labels in that order. Labels that were
+        carried over from an earlier version cost nothing of the budget.
         """
         with self._live.reading() as state:
             nameless, again = state.rules.nameless, state.ledger.soft
@@ -162,7 +163,7 @@ class Loop(ABC):
                 f"give at most {self.pool.size}"
             )
         with progress_bar("labels", budget, shown=progress) as advance:
-            while (n_labels := self.n_labels) < budget:
+            while (n_labels := self.n_labels - self.n_carried) < budget:
                 queries = self.ask(min(batch_size, budget - n_labels))
                 if not queries:
                     break
@@ -222,6 +223,12 @@ class Loop(ABC):
         """Labels taken so far, skipped items left out."""
         with self._live.reading() as state:
             return int(state.ledger.n_told)
+
+    @property
+    def n_carried(self) -> int:
+        """Labels that were carried over from an earlier version."""
+        with self._live.reading() as state:
+            return int(state.n_carried)
 
     @property
     def pending(self) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from haystat.annotators import DISAGREEMENT, Rules
 from haystat.designs.base import Design
+from haystat.designs.continued import continued
 from haystat.errors import LogError, StorageError
 from haystat.journal import Entry
 from haystat.ledger import Ledger, is_told
@@ -59,16 +60,20 @@ class State:
         self.measure = measure
         self.rules = rules
         problem = pose(pool, measure, oracle)
+        if problem.cells.before is not None:
+            design = continued(design)
         order = pool.candidates(problem.cells)
         self.ledger = LEDGERS[oracle](problem, design, order, seed)
         self.questions = Questions(pool, self.ledger)
         self.votes: dict[int, dict[str | None, Answer]] = {}
         self.last: Any = None
         self.started = ""
+        self.n_carried = 0  # labels from an earlier version
         self._take: dict[str, Callable[[Any], None]] = {
             "created": self._created,
             "candidates": lambda entry: None,
             "note": lambda entry: None,
+            "carried": self._carried,
             "stage": self._stage,
             "answer": self._answer,
             "skip": self._skip,
@@ -177,6 +182,18 @@ class State:
         stage = self.stage_from(entry.data)
         self.questions.asked([row[0] for row in entry.data["new"]], stage.item)
         self.ledger.add_stage(stage)
+
+    def _carried(self, entry: Entry) -> None:
+        """Items that were drawn in an earlier version are a stage that is answered at once."""
+        self._stage(entry)
+        labels: dict[int, Label | None] = {}
+        rows = zip(entry.data["new"], entry.data["answers"], strict=True)
+        for (item, *_), (label, who, time, reason) in rows:
+            question = self.question_at(item)
+            self.votes[question] = {who: Answer(item, plain(label), who, time, reason)}
+            labels[question] = self.label_of(label)
+        self.ledger.add_labels(labels)
+        self.n_carried = self.ledger.n_told
 
     def _answer(self, entry: Entry) -> None:
         data = entry.data["labels"]

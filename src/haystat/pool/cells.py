@@ -20,10 +20,23 @@ CHUNK = 1 << 15  # items whose u is held at a time
 
 
 @dataclass(frozen=True)
+class Before:
+    """What was drawn before the evaluation began: how many items of each cell, and how likely.
+
+    drawn (K,) items come first in the order of their cell; inclusion (K,) is the probability that
+    an item of the cell was among them.
+    """
+
+    drawn: IntArray
+    inclusion: FloatArray
+
+
+@dataclass(frozen=True)
 class Cells:
     """K cells: stratum (K,), size (K,), prior label shares (K, C), an item that stands for each.
 
-    of_item (M,) is the cell of each item of the pool.
+    of_item (M,) is the cell of each item of the pool; before is None unless labels were carried
+    over from an earlier version.
     """
 
     stratum: IntArray
@@ -31,6 +44,7 @@ class Cells:
     prior: FloatArray
     example: Outputs
     of_item: NDArray[np.int32]
+    before: Before | None = None
 
     def __len__(self) -> int:
         return len(self.size)

@@ -22,7 +22,7 @@ from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
 from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks
-from haystat.pool.cells import Cells
+from haystat.pool.cells import Before, Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.numbers import NumberLosses
 from haystat.pool.order import unit_numbers
@@ -39,6 +39,7 @@ from haystat.study.arrays import (
 )
 
 CHUNK = 256  # candidates that are read together
+PARTS = "SELECT name, content FROM sketch WHERE name IN ('pool', 'cells', 'losses')"
 CHUNKS = "SELECT cell, first, content FROM candidates ORDER BY cell, first"
 MOST_MOMENTS = 1 << 21  # loss moments that a study file keeps, 16 MiB
 
@@ -97,7 +98,8 @@ def write_sketch(
         parts["losses"] = _encode_losses(problem.measure, losses.kept())
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
-    wanted = allotment(cells.size, share, total).tolist()
+    kept = allotment(cells.size, share, total)
+    wanted = (kept if cells.before is None else np.maximum(kept, cells.before.drawn)).tolist()
     runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
@@ -156,7 +158,7 @@ class SketchPool:
         self, connect: Callable[[], sqlite3.Connection], whole: Callable[[str], AnyPool]
     ) -> None:
         self._whole = whole  # the pool itself, to do something with
-        parts = dict(connect().execute("SELECT name, content FROM sketch"))
+        parts = dict(connect().execute(PARTS))
         if not {"pool", "cells"} <= parts.keys():
             raise StudyError("the pool's sketch is missing; use a copy of the study")
         about = unpack(parts["pool"])
@@ -364,6 +366,7 @@ class Items:
 
 TREE = ("parent", "depth", "leaf")
 CELLS = ("stratum", "size", "prior")
+BEFORE = ("drawn", "inclusion")
 
 
 def _described(pool: AnyPool) -> dict[str, Any]:
@@ -387,14 +390,22 @@ def _described(pool: AnyPool) -> dict[str, Any]:
 
 def _encode_cells(cells: Cells) -> dict[str, Any]:
     arrays = {name: encode_array(name, getattr(cells, name)) for name in CELLS}
-    return {**arrays, "example": _encode_outputs(cells.example)}
+    found = {**arrays, "example": _encode_outputs(cells.example)}
+    if cells.before is not None:
+        before = {name: encode_array(name, getattr(cells.before, name)) for name in BEFORE}
+        found["before"] = before
+    return found
 
 
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
     arrays = {name: decode_array(given[name]) for name in CELLS}
+    before = None
+    if "before" in given:
+        before = Before(**{name: decode_array(given["before"][name]) for name in BEFORE})
     # `of_item` is only ever asked for the cells of some items, which Items can tell.
     of_item = cast(NDArray[np.int32], items)
-    return Cells(**arrays, example=_decode_outputs(given["example"]), of_item=of_item)
+    example = _decode_outputs(given["example"])
+    return Cells(**arrays, example=example, of_item=of_item, before=before)
 
 
 def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:

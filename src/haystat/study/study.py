@@ -43,6 +43,8 @@ from haystat.study.source import PoolFile, circumstances, source_of
 from haystat.study.status import Status, status_of
 from haystat.study.store import Store
 from haystat.study.supply import Supply
+from haystat.study.versions import Sequel, VersionSource, packed
+from haystat.versions import next_version
 
 CANDIDATES = 100_000  # items that a study file keeps ready
 
@@ -101,6 +103,8 @@ class Study(Loop):
         self.seed: int = self.settings["seed"]
         source = PoolFile.recorded(self.settings["source"], self.path)
         given = source if pool is None else source_of(pool, show)
+        if given is not None and "version" in self.settings:
+            given = VersionSource(given, self.settings)
         self._supply = Supply(self.path, self.pool, given)
         self._live: Live[StudyState] = Live(self._store, self.new_state, self._clock)
         with self._live.reading():
@@ -162,6 +166,52 @@ class Study(Loop):
         design: again, if they were objects of your own. read_only: do not write.
         """
         return cls(path, **options)
+
+    def next(
+        self,
+        pool: AnyPool | PoolFile,
+        name: str | None = None,
+        *,
+        path: str | Path | None = None,
+        measure: Any = None,
+        max_age: Any = None,
+        show: Mapping[str, Any] | None = None,
+        candidates: int = CANDIDATES,
+    ) -> Study:
+        """A study of the next version, in a file of its own: a new model, new items, items gone.
+
+        As hs.Evaluation.next; this study stays as it is, and the new file holds a copy of it. It
+        takes the pool that this study was made from: put its file back, or open the study with it.
+
+        path: of the new file; by default beside this one, with the name of the version added.
+
+        >>> import tempfile, haystat as hs
+        >>> path = tempfile.mkdtemp() + "/cats.haystat"
+        >>> pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
+        >>> study = hs.Study.create(path, pool, "accuracy", random_state=0)
+        >>> study.tell({question.item: int(question.item >= 3) for question in study.ask(4)})
+        >>> later = study.next(hs.Pool([0.1, 0.2, 0.6, 0.7, 0.8, 0.9], strata=2), "v2")
+        >>> later.path.name, later.n_carried
+        ('cats-v2.haystat', 4)
+        """
+        candidates = checked_integer("candidates", candidates, smallest=1)
+        source = source_of(pool, show)
+        new, records = source.read()
+        old: Any = self._supply.pool("carry its labels over")
+        with self._live.reading() as state:
+            now = self._clock()
+            version = next_version(state, old, self.settings, new, name, max_age, now)
+            previous = packed(self._store)
+        given = self.path.with_name(f"{self.path.stem}-{version.name}{self.path.suffix}")
+        target = given if path is None else checked_path("the path of a study", path)
+        wanted = decode_measure(self.settings["measure"], self._given) if measure is None else measure
+        sequel = Sequel(
+            version, source, records, wanted, self.design, self.settings, previous
+        )
+        sequel.write(target, candidates, now)
+        return Study(
+            target, pool=pool, show=show, measure=wanted, design=self.design, clock=self._clock
+        )
 
     def ask(
         self,
