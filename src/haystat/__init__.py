@@ -7,6 +7,7 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from haystat import designs, errors, measures
+    from haystat.comparison.change import Change, change
     from haystat.comparison.compare import Comparison, compare
     from haystat.comparison.duels import Decided
     from haystat.decisions.gate import Verdict, gate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from haystat.study.study import Study
 
 __all__ = [
+    "Change",
     "Comparison",
     "Decided",
     "Estimate",
@@ -37,6 +39,7 @@ __all__ = [
     "ThresholdChoice",
     "Verdict",
     "Width",
+    "change",
     "compare",
     "cross_pool",
     "designs",
@@ -52,6 +55,7 @@ __all__ = [
 
 #: public name -> module; importing them all takes a second, so each waits until it is used
 _MODULE_OF = {
+    "Change": "comparison.change",
     "Comparison": "comparison.compare",
     "Decided": "comparison.duels",
     "Estimate": "estimation.result",
@@ -64,6 +68,7 @@ _MODULE_OF = {
     "ThresholdChoice": "decisions.threshold",
     "Verdict": "decisions.gate",
     "Width": "stopping",
+    "change": "comparison.change",
     "compare": "comparison.compare",
     "cross_pool": "engines.open",
     "from_estimator": "estimators",

@@ -93,6 +93,10 @@ class Evaluation(Loop):
         number = len(state.ledger.stages) - 1
         return [state.query(question) for question in state.ledger.questions_of(number)]
 
+    def whole_pool(self, what: str) -> AnyPool:
+        """The pool, which is in memory."""
+        return self.pool
+
     @property
     def given_measure(self) -> Measure:
         """The measure as it was given, not bound to a pool."""

@@ -207,6 +207,10 @@ class Loop(ABC):
     def ask(self, n: int = 1) -> list[Any]:
         """Questions that need an answer."""
 
+    @abstractmethod
+    def whole_pool(self, what: str) -> AnyPool:
+        """The pool with all its items, to do something that takes them; raises if it is gone."""
+
     @property
     @abstractmethod
     def given_measure(self) -> Measure:

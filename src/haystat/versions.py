@@ -14,8 +14,8 @@ import numpy as np
 from haystat.arguments import brief, checked_text
 from haystat.designs.continued import continued
 from haystat.errors import BadOption
-from haystat.journal import moment
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray
+from haystat.journal import moment, stamp
+from haystat.measures.outputs import FloatArray
 from haystat.pool.cells import Cells
 from haystat.pool.memory import Pool
 from haystat.pool.order import keys_of
@@ -31,7 +31,8 @@ UNITS = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 class Version:
     """The next version of a pool, and the answers about the items that were drawn before.
 
-    seed is that of its draws.
+    seed is that of its draws; answers from before `oldest` were left out; ancestors are the seeds
+    of the versions before it.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Version:
     seed: int
     pool: VersionPool
     answers: dict[int, Answer]
+    oldest: datetime | None
+    ancestors: tuple[int, ...]
 
     def settings(self) -> dict[str, Any]:
         """What the version adds to the settings of an evaluation."""
@@ -47,6 +50,8 @@ class Version:
         about = {
             "name": self.name,
             "number": self.number,
+            "ancestors": list(self.ancestors),
+            "oldest": None if self.oldest is None else stamp(self.oldest),
             "order": self.pool.seed,
             "level": base64.b64encode(packed).decode(),
             "inclusion": drawn.inclusion.tolist(),
@@ -56,23 +61,23 @@ class Version:
 
     def entry(self, cells: Cells) -> dict[str, Any]:
         """The first entry of the version's journal: labels as a stage that is answered."""
-        order = self.pool.candidates(cells)
-        assert cells.before is not None
-        inclusion, rows, answers = cells.before.inclusion, [], []
-        for cell in np.flatnonzero(cells.before.drawn).tolist():
-            for rank in range(int(cells.before.drawn[cell])):
-                item = order.take(cell, rank)
-                told = self.answers[item]
-                rows.append([told.item, cell, 1, 1 / float(inclusion[cell])])
-                answers.append([told.label, told.who, told.time, told.reason])
-        return {
-            "name": self.name,
-            "labels": len(rows),
-            "new": rows,
-            "again": [],
-            "inclusion": inclusion.tolist(),
-            "answers": answers,
-        }
+        return {"name": self.name, **carried_data(self.pool, cells, self.answers)}
+
+
+def carried_data(
+    pool: VersionPool, cells: Cells, told: Mapping[int, Answer]
+) -> dict[str, Any]:
+    """Answers about the items that were drawn before, by position, as a journal keeps them."""
+    order = pool.candidates(cells)
+    assert cells.before is not None
+    inclusion, rows, answers = cells.before.inclusion, [], []
+    for cell in np.flatnonzero(cells.before.drawn).tolist():
+        for rank in range(int(cells.before.drawn[cell])):
+            known = told[order.take(cell, rank)]
+            rows.append([known.item, cell, 1, 1 / float(inclusion[cell])])
+            answers.append([known.label, known.who, known.time, known.reason])
+    found = {"labels": len(rows), "new": rows, "again": [], "answers": answers}
+    return {**found, "inclusion": inclusion.tolist()}
 
 
 def next_version(
@@ -101,46 +106,44 @@ def next_version(
         )
     place = places_in(old, pool)
     oldest = None if max_age is None else now - age(max_age)
-    inclusion, kept = carried(state, old, oldest)
+    inclusion, told = carried(state, oldest)
+    of_item = inclusion[old.cells(state.measure).of_item]
+    kept = np.zeros(old.size, dtype=bool)
+    kept[list(told)] = True
     there = place >= 0
-    of_item = np.where(there, inclusion[place], 0.0)
-    is_drawn = there & kept[place]
     seed = version_seed(int(settings["seed"]), number)
-    drawn = Drawn.of(of_item, is_drawn, keys_of(pool.ids), seed)
+    drawn = Drawn.of(
+        np.where(there, of_item[place], 0.0), there & kept[place], keys_of(pool.ids), seed
+    )
     version = VersionPool.following(pool, drawn, order_seed(old.seed or 0, number))
-    told = {state.ledger.item_of(question): answer for question, answer in state.answers()}
     answers = {item: told[int(place[item])] for item in drawn.item.tolist()}
-    return Version(given, number, seed, version, answers)
+    ancestors = (*ancestors_of(settings), int(settings["seed"]))
+    return Version(given, number, seed, version, answers, oldest, ancestors)
 
 
-def carried(state: State, old: Pool, oldest: datetime | None) -> tuple[FloatArray, BoolArray]:
-    """How likely each item of a pool was to have an answer by now, and whether it has, (M,) each.
+def carried(state: State, oldest: datetime | None) -> tuple[FloatArray, dict[int, Answer]]:
+    """How likely an item of each cell was to have an answer by now, (K,), and the answers by item.
 
     Answers from before `oldest` do not count. What was asked and has no answer that counts is taken
     as missing at random among the items that were as likely to be asked about.
     """
     ledger = state.ledger
-    kept = np.zeros(old.size, dtype=bool)
-    for question, answer in state.answers():
-        kept[ledger.item_of(question)] = oldest is None or moment(answer.time) >= oldest
+    told = {ledger.item_of(question): answer for question, answer in state.answers()}
+    if oldest is not None:
+        told = {item: answer for item, answer in told.items() if moment(answer.time) >= oldest}
+    n_cells = len(ledger.problem.cells)
     if not ledger.stages:
-        return np.zeros(old.size), kept
-    drawn = ledger.stages[-1].inclusion
-    assert drawn is not None  # of a design without replacement
-    level, of_cell = np.unique(drawn, return_inverse=True)
-    of_item = of_cell.reshape(-1)[cells_of(state, old)]
-    asked = np.zeros(old.size, dtype=bool)
-    for stage in ledger.stages:
-        asked[stage.item[: stage.n_new]] = True
-    n_asked, n_kept = (np.bincount(of_item[which], minlength=len(level)) for which in (asked, kept))
-    overall = n_kept.sum() / max(int(n_asked.sum()), 1)
-    counted = level * np.where(n_asked > 0, n_kept / np.maximum(n_asked, 1), overall)
-    return counted[of_item], kept
-
-
-def cells_of(state: State, old: Pool) -> IntArray:
-    """The cell of each item of the pool that a state is about, (M,)."""
-    return old.cells(state.measure).of_item.astype(np.int64)
+        return np.zeros(n_cells), told
+    inclusion = ledger.stages[-1].inclusion
+    assert inclusion is not None  # of a design without replacement
+    level, of_cell = np.unique(inclusion, return_inverse=True)
+    of_cell = of_cell.reshape(-1)
+    n_asked = np.bincount(of_cell, weights=ledger.asked, minlength=len(level))
+    cell = ledger.problem.cells.of_item[np.array(list(told), dtype=np.int64)]
+    n_kept = np.bincount(of_cell[cell], minlength=len(level))
+    overall = n_kept.sum() / max(n_asked.sum(), 1.0)
+    counted = level * np.where(n_asked > 0, n_kept / np.maximum(n_asked, 1.0), overall)
+    return np.asarray(counted[of_cell]), told
 
 
 def version_pool(settings: Mapping[str, Any], pool: Any) -> Any:
@@ -157,6 +160,11 @@ def version_pool(settings: Mapping[str, Any], pool: Any) -> Any:
         )
     drawn = Drawn(level, np.array(about["inclusion"]), np.array(about["item"], dtype=np.int64))
     return VersionPool.following(pool, drawn, int(about["order"]))
+
+
+def ancestors_of(settings: Mapping[str, Any]) -> tuple[int, ...]:
+    """The seeds of the versions before that of these settings, the first one first."""
+    return tuple(settings.get("version", {}).get("ancestors", ()))
 
 
 def version_seed(seed: int, number: int) -> int:

@@ -36,7 +36,8 @@ class Cells:
     """K cells: stratum (K,), size (K,), prior label shares (K, C), an item that stands for each.
 
     of_item (M,) is the cell of each item of the pool; before is None unless labels were carried
-    over from an earlier version.
+    over from an earlier version. apart (K,), where given, numbers kinds of items whose labels may
+    differ although their scores do not.
     """
 
     stratum: IntArray
@@ -45,6 +46,7 @@ class Cells:
     example: Outputs
     of_item: NDArray[np.int32]
     before: Before | None = None
+    apart: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.size)

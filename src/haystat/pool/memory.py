@@ -147,6 +147,10 @@ class Pool:
         """The id of each item, (M,)."""
         return self._ids.values
 
+    def class_scores(self, system: str) -> FloatArray:
+        """The scores of a system as they were given: (M,), or (M, C) with one for each class."""
+        return np.asarray(self._class_scores[system])
+
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about the items at these positions."""
         columns = {name: values[index] for name, values in self.columns.items()}

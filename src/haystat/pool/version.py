@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from haystat.errors import BadOption, PoolError
 from haystat.measures.base import Measure
 from haystat.measures.outputs import BoolArray, FloatArray, IntArray
-from haystat.pool.base import Order
 from haystat.pool.cells import Before, Candidates, Cells, first_items
 from haystat.pool.memory import Pool
 from haystat.pool.order import keys_of, permanent_numbers, round_keys, unit_numbers
@@ -82,12 +81,18 @@ def _levels(values: FloatArray) -> IntArray:
 
 
 class VersionPool(Pool):
-    """A pool some of whose items were drawn in earlier versions; number counts from 2."""
+    """A pool some of whose items were drawn in earlier versions.
+
+    apart (M,), where given, numbers kinds of items that the model is to tell apart.
+    """
 
     drawn: Drawn
+    apart: IntArray | None
 
     @classmethod
-    def following(cls, pool: Pool, drawn: Drawn, seed: int) -> Self:
+    def following(
+        cls, pool: Pool, drawn: Drawn, seed: int, apart: IntArray | None = None
+    ) -> Self:
         """The pool with what was drawn before; seed is that of the order of its items.
 
         The order must not be one that items were drawn by before.
@@ -98,7 +103,7 @@ class VersionPool(Pool):
             )
         result = cls.__new__(cls)
         result.__dict__.update({k: v for k, v in pool.__dict__.items() if k != "fingerprint"})
-        result.drawn, result.seed = drawn, seed
+        result.drawn, result.seed, result.apart = drawn, seed, apart
         return result
 
     @cached_property
@@ -113,6 +118,8 @@ class VersionPool(Pool):
         """Group the items that `measure` cannot tell apart and that were equally likely before."""
         cells, n_levels = super().cells(measure), len(self.drawn.inclusion)
         code = cells.of_item.astype(np.int64) * n_levels + self.drawn.level
+        if self.apart is not None:
+            code = code * (int(self.apart.max()) + 1) + self.apart
         of_item = renumber(code)
         n_cells = int(of_item.max()) + 1
         example = first_items(of_item, n_cells)
@@ -129,6 +136,7 @@ class VersionPool(Pool):
             example=self.outputs(example),
             of_item=of_item,
             before=before,
+            apart=None if self.apart is None else self.apart[example],
         )
 
     def candidates(self, cells: Cells, seed: int | None = None) -> Any:
@@ -191,6 +199,3 @@ def places_in(old: Pool, new: Pool) -> IntArray:
     place = order[np.minimum(np.searchsorted(known, asked, sorter=order), len(order) - 1)]
     same: NDArray[np.bool_] = (known[place] == asked) & (old.ids[place] == new.ids)
     return np.where(same, place, -1)
-
-
-__all__ = ["Drawn", "DrawnFirst", "Order", "VersionPool", "order_seed", "places_in"]

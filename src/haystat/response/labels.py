@@ -106,8 +106,10 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
 
 def _patterns(problem: Problem) -> IntArray:
     """The number of the way in which each cell is predicted, (K,)."""
-    predictions = problem.cells.example.predictions
-    return np.unique(predictions, axis=0, return_inverse=True)[1].reshape(-1)
+    told = problem.cells.example.predictions
+    if problem.cells.apart is not None:
+        told = np.column_stack([told, problem.cells.apart])
+    return np.unique(told, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _follows_score(prior: FloatArray) -> bool:

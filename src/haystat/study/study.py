@@ -43,7 +43,7 @@ from haystat.study.source import PoolFile, circumstances, source_of
 from haystat.study.status import Status, status_of
 from haystat.study.store import Store
 from haystat.study.supply import Supply
-from haystat.study.versions import Sequel, VersionSource, packed
+from haystat.study.versions import Sequel, VersionSource, packed, path_beside
 from haystat.versions import next_version
 
 CANDIDATES = 100_000  # items that a study file keeps ready
@@ -197,13 +197,13 @@ class Study(Loop):
         candidates = checked_integer("candidates", candidates, smallest=1)
         source = source_of(pool, show)
         new, records = source.read()
-        old: Any = self._supply.pool("carry its labels over")
+        old: Any = self.whole_pool("carry its labels over")
         with self._live.reading() as state:
             now = self._clock()
             version = next_version(state, old, self.settings, new, name, max_age, now)
             previous = packed(self._store)
-        given = self.path.with_name(f"{self.path.stem}-{version.name}{self.path.suffix}")
-        target = given if path is None else checked_path("the path of a study", path)
+        beside = path_beside(self.path, self.settings, version.name)
+        target = beside if path is None else checked_path("the path of a study", path)
         wanted = decode_measure(self.settings["measure"], self._given) if measure is None else measure
         sequel = Sequel(
             version, source, records, wanted, self.design, self.settings, previous
@@ -334,6 +334,10 @@ class Study(Loop):
         # What was estimated then is estimated to the same digits now.
         state.ledger.whole_stages = self.settings["haystat"] == "0.1.0"
         return state
+
+    def whole_pool(self, what: str) -> AnyPool:
+        """The pool that the study was made from, to do something; raises if it is not at hand."""
+        return self._supply.pool(what)
 
     @property
     def given_measure(self) -> Measure:

@@ -92,6 +92,13 @@ class Sequel:
             write(connection, next_entry(created, "carried", carried, None, when))
 
 
+def path_beside(path: Path, settings: Mapping[str, Any], name: str) -> Path:
+    """The path of the next version: that of the first study, with the version's name added."""
+    own = settings.get("version", {}).get("name")
+    stem = path.stem if own is None else path.stem.removesuffix(f"-{own}")
+    return path.with_name(f"{stem}-{name}{path.suffix}")
+
+
 def previous_file(connection: sqlite3.Connection) -> bytes | None:
     """The file of the study that this one goes on from; None if it is the first version."""
     query = "SELECT content FROM sketch WHERE name = ?"
