@@ -64,9 +64,7 @@ class Version:
         return {"name": self.name, **carried_data(self.pool, cells, self.answers)}
 
 
-def carried_data(
-    pool: VersionPool, cells: Cells, told: Mapping[int, Answer]
-) -> dict[str, Any]:
+def carried_data(pool: VersionPool, cells: Cells, told: Mapping[int, Answer]) -> dict[str, Any]:
     """Answers about the items that were drawn before, by position, as a journal keeps them."""
     order = pool.candidates(cells)
     assert cells.before is not None

@@ -29,6 +29,7 @@ from haystat.cli.serve import serve
 from haystat.cli.sketch import sketch
 from haystat.cli.status import estimate, log, merge, status, verify
 from haystat.cli.threshold import threshold
+from haystat.cli.versions import change, labels, next_version
 from haystat.disk import is_wrong_path
 from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
 
@@ -67,6 +68,9 @@ app.command()(reproduce)
 for command in (new, ask, tell, label, status, estimate, skip, correct, log, verify, merge, export):
     app.command()(command)
 app.command("import")(import_answers)
+app.command("next")(next_version)
+app.command()(change)
+app.command()(labels)
 app.command()(pool)
 app.command()(sketch)
 app.command()(report)

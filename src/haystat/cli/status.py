@@ -103,6 +103,7 @@ def verify(study: Path = STUDY, as_json: bool = JSON) -> None:
     if as_json:
         found = None if verdict.estimate is None else estimate_dict(verdict.estimate)
         counts = {"entries": verdict.n_entries, "stages": verdict.n_stages}
+        counts["versions"] = verdict.n_versions
         findings = [{"entry": f.entry, "text": f.text} for f in verdict.findings]
         rest = {"labels": verdict.n_labels, "head": verdict.head, "findings": findings}
         print_json({"ok": verdict.ok, **counts, **rest, "estimate": found})
@@ -115,6 +116,8 @@ def verify(study: Path = STUDY, as_json: bool = JSON) -> None:
                 f"{verdict.n_entries} entries and {verdict.n_stages} stages worked out again, "
                 "all as recorded"
             )
+            if verdict.n_versions > 1:
+                out.print(f"so were the {verdict.n_versions - 1} versions before it")
             out.print(f"newest hash {verdict.head}")
             out.print(estimate_line(verdict.estimate), markup=False)
     if not verdict.ok:
@@ -182,6 +185,8 @@ def _summary(entry: Entry) -> str:
     if entry.kind == "stage":
         drawn = sum(row[-2] for row in data["new"] + data["again"])
         return f"{len(data['new'])} new items, {drawn} draws"
+    if entry.kind == "carried":
+        return f"{len(data['new'])} labels of an earlier version, {data['name']} begins"
     if entry.kind == "answer":
         return ", ".join(f"{item}={label}" for item, label, *_ in data["labels"])
     if entry.kind in ("lease", "release"):

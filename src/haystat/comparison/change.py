@@ -26,7 +26,7 @@ from haystat.journal import Line
 from haystat.loop import Loop
 from haystat.measures.base import Measure
 from haystat.measures.combine import Combination, Several
-from haystat.measures.outputs import BoolArray, FloatArray, Schema
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Schema
 from haystat.measures.within import Within
 from haystat.pool.memory import Pool
 from haystat.pool.order import keys_of
@@ -121,9 +121,22 @@ def change(
     estimate = estimate_state(state, None, level)
     ends = np.column_stack([estimate.values, estimate.intervals])
     effects = [Effect(*(float(number) for number in row)) for row in ends]
-    counts = [int(np.sum(union.kind == kind)) for kind in (BOTH, CAME, GONE)]
-    name = target.bind(_whole(new).schema).name
-    return Change(name, level, *effects, *counts, estimate.n_labels, estimate.warnings)
+    common, came, gone = (int(np.sum(union.kind == kind)) for kind in (BOTH, CAME, GONE))
+    before, after, total, model, data = effects
+    return Change(
+        target.name,
+        level,
+        before,
+        after,
+        total,
+        model,
+        data,
+        common,
+        came,
+        gone,
+        estimate.n_labels,
+        estimate.warnings,
+    )
 
 
 @dataclass(frozen=True)
@@ -134,9 +147,9 @@ class Union:
     """
 
     pool: Pool
-    kind: FloatArray
-    place_old: FloatArray
-    place_new: FloatArray
+    kind: IntArray
+    place_old: IntArray
+    place_new: IntArray
 
     @classmethod
     def of(cls, old: Pool, new: Pool, systems: tuple[str, str] | None) -> Union:
@@ -279,15 +292,15 @@ def _scores(pool: Pool, system: str) -> FloatArray:
     return np.asarray(pool.class_scores(system), dtype=np.float64)
 
 
-def _predicted(pool: Pool, system: str, place: FloatArray) -> Any:
-    """What a system predicts about items, in terms of the classes; of the last where place is -1."""
+def _predicted(pool: Pool, system: str, place: IntArray) -> Any:
+    """What a system predicts about items, by class; at -1 nothing of use."""
     column = pool.systems.index(system)
     index = pool.outputs(place).predictions[:, column]
     return np.asarray(pool.classes)[index]
 
 
 def _filled(
-    scores: FloatArray, place: FloatArray, others: FloatArray, other_place: FloatArray
+    scores: FloatArray, place: IntArray, others: FloatArray, other_place: IntArray
 ) -> FloatArray:
     """Scores of all items; an item that the system never saw gets that of its rank in the other."""
     missing = place < 0

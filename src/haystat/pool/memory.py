@@ -6,7 +6,7 @@ import copy
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,7 +184,7 @@ class Pool:
         seed = self.seed if seed is None else seed
         return Candidates(cells, self._ids, 0 if seed is None else seed)
 
-    def ordered(self, seed: int) -> Pool:
+    def ordered(self, seed: int) -> Self:
         """The same pool in the order of this seed, unless it has one of its own."""
         if self.seed is not None:
             return self

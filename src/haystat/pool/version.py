@@ -38,7 +38,7 @@ class Drawn:
     those at `item` (n,), which were drawn.
     """
 
-    level: IntArray
+    level: NDArray[np.integer[Any]]
     inclusion: FloatArray
     item: IntArray
 
@@ -90,9 +90,7 @@ class VersionPool(Pool):
     apart: IntArray | None
 
     @classmethod
-    def following(
-        cls, pool: Pool, drawn: Drawn, seed: int, apart: IntArray | None = None
-    ) -> Self:
+    def following(cls, pool: Pool, drawn: Drawn, seed: int, apart: IntArray | None = None) -> Self:
         """The pool with what was drawn before; seed is that of the order of its items.
 
         The order must not be one that items were drawn by before.

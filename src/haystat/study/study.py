@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -204,10 +205,10 @@ class Study(Loop):
             previous = packed(self._store)
         beside = path_beside(self.path, self.settings, version.name)
         target = beside if path is None else checked_path("the path of a study", path)
-        wanted = decode_measure(self.settings["measure"], self._given) if measure is None else measure
-        sequel = Sequel(
-            version, source, records, wanted, self.design, self.settings, previous
-        )
+        spec = self.settings["measure"]
+        own = spec if isinstance(spec, str) else self.given_measure
+        wanted = own if measure is None else measure
+        sequel = Sequel(version, source, records, wanted, self.design, self.settings, previous)
         sequel.write(target, candidates, now)
         return Study(
             target, pool=pool, show=show, measure=wanted, design=self.design, clock=self._clock
@@ -312,6 +313,10 @@ class Study(Loop):
         checked_text("the path of a copy", str(path))
         with self._live.reading(), writable(path):
             self._store.copy_to(path)
+
+    def connection(self) -> sqlite3.Connection:
+        """The connection to the file, for a single read."""
+        return self._store.connection()
 
     def close(self) -> None:
         """Close the file."""
