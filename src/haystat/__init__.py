@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from haystat.comparison.change import Change, change
     from haystat.comparison.compare import Comparison, compare
     from haystat.comparison.duels import Decided
+    from haystat.decisions.alarm import Alarm
     from haystat.decisions.gate import Verdict, gate
     from haystat.decisions.threshold import ThresholdChoice
     from haystat.engines.open import cross_pool, open_pool
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from haystat.study.study import Study
 
 __all__ = [
+    "Alarm",
     "Change",
     "Comparison",
     "Decided",
@@ -55,6 +57,7 @@ __all__ = [
 
 #: public name -> module; importing them all takes a second, so each waits until it is used
 _MODULE_OF = {
+    "Alarm": "decisions.alarm",
     "Change": "comparison.change",
     "Comparison": "comparison.compare",
     "Decided": "comparison.duels",

@@ -19,6 +19,7 @@ from haystat.log_file import read_log, write_log
 from haystat.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
+from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
 from haystat.questions import Query
 from haystat.settings import decode_design, decode_measure, decode_rules, encode_settings
@@ -135,6 +136,32 @@ class Evaluation(Loop):
         with evaluation._live.writing() as (after, draft):
             draft.add("carried", version.entry(after.ledger.problem.cells))
         return evaluation
+
+    def extend(
+        self,
+        rows: Pool,
+        name: str | None = None,
+        *,
+        window: tuple[str, Any] | None = None,
+        measure: Any = None,
+        max_age: Any = None,
+        **options: Any,
+    ) -> Evaluation:
+        """The next version, of this evaluation's items and further ones: a pool of new rows.
+
+        window: a column of the pool and a length, such as ("day", 30), to leave out items whose
+        column is that far below the largest. options: those of hs.Pool; the rest as in `next`.
+
+        >>> import haystat as hs
+        >>> pool = hs.Pool([0.1, 0.2, 0.7, 0.8], strata=2, columns={"day": [1, 1, 2, 2]})
+        >>> ev = hs.Evaluation(pool, "accuracy", random_state=0)
+        >>> rows = hs.Pool([0.3, 0.9], ids=[4, 5], strata=2, columns={"day": [3, 3]})
+        >>> len(ev.extend(rows).pool), len(ev.extend(rows, window=("day", 2)).pool)
+        (6, 4)
+        """
+        old: Any = self.pool
+        pool, _ = extended(old, rows, window, **options)
+        return self.next(pool, name, measure=measure, max_age=max_age)
 
     def save(self, path: str | Path) -> None:
         """Write the journal as JSON lines; `Evaluation.load` folds it again."""

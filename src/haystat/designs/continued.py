@@ -24,9 +24,9 @@ from haystat.errors import BadOption
 from haystat.estimation.guarantee import Guarantee, rates_between
 from haystat.estimation.guaranteed import Draws
 from haystat.estimation.result import Estimate
-from haystat.estimation.sample import Sample
+from haystat.estimation.sample import Sample, stage_rng
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.pool.base import View
 from haystat.pool.cells import Before
 from haystat.pool.problem import Problem
@@ -106,6 +106,20 @@ class Continued(Assisted):
         if estimate.guarantee is None:
             return estimate
         return replace(estimate, guarantee=guarantee_after(again, estimate.guarantee))
+
+    def covers(self, problem: Problem) -> BoolArray:
+        """Also what was within reach before, of which labels were carried over."""
+        before = before_of(problem).inclusion > 0
+        return np.asarray(super().covers(problem) | before[:, None])
+
+    def carried_shares(self, sample: Sample) -> FloatArray:
+        """The model's label shares before the first draw of this version, (K, C)."""
+        problem, (stage, label) = sample.problem, sample.finished()[0]
+        cell, told = problem.cells.of_item[stage.item].astype(np.int64), label >= 0
+        state = self.start(problem, stage_rng(sample.seed, 0))
+        labelled = state.labelled.copy()
+        np.add.at(labelled, (cell[told], label[told]), 1)
+        return self._fitted(replace(state, labelled=labelled)).share
 
     def _seen(self, state: AssistedState, inclusion: FloatArray) -> AssistedState:
         parts = {field.name: getattr(state.view, field.name) for field in fields(LabelView)}

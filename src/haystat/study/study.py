@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,13 +39,12 @@ from haystat.study.damage import damage_told
 from haystat.study.journal import next_entry, write
 from haystat.study.leases import StudyState
 from haystat.study.questions import Question, seconds_of
-from haystat.study.sketch import CellDry, SketchPool, first_shares, write_sketch
+from haystat.study.sketch import CellDry, Records, SketchPool, first_shares, write_sketch
 from haystat.study.source import PoolFile, circumstances, source_of
 from haystat.study.status import Status, status_of
 from haystat.study.store import Store
 from haystat.study.supply import Supply
-from haystat.study.versions import Sequel, VersionSource, packed, path_beside
-from haystat.versions import next_version
+from haystat.study.versions import ExtendedSource, VersionSource, create_next
 
 CANDIDATES = 100_000  # items that a study file keeps ready
 
@@ -195,24 +194,33 @@ class Study(Loop):
         >>> later.path.name, later.n_carried
         ('cats-v2.haystat', 4)
         """
-        candidates = checked_integer("candidates", candidates, smallest=1)
         source = source_of(pool, show)
-        new, records = source.read()
-        old: Any = self.whole_pool("carry its labels over")
-        with self._live.reading() as state:
-            now = self._clock()
-            version = next_version(state, old, self.settings, new, name, max_age, now)
-            previous = packed(self._store)
-        beside = path_beside(self.path, self.settings, version.name)
-        target = beside if path is None else checked_path("the path of a study", path)
-        spec = self.settings["measure"]
-        own = spec if isinstance(spec, str) else self.given_measure
-        wanted = own if measure is None else measure
-        sequel = Sequel(version, source, records, wanted, self.design, self.settings, previous)
-        sequel.write(target, candidates, now)
-        return Study(
-            target, pool=pool, show=show, measure=wanted, design=self.design, clock=self._clock
-        )
+        target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
+        given = {"pool": pool, "show": show, "measure": wanted, "design": self.design}
+        return Study(target, **given, clock=self._clock)
+
+    def extend(
+        self,
+        rows: AnyPool | PoolFile,
+        name: str | None = None,
+        *,
+        window: tuple[str, Any] | None = None,
+        path: str | Path | None = None,
+        measure: Any = None,
+        max_age: Any = None,
+        show: Mapping[str, Any] | None = None,
+        candidates: int = CANDIDATES,
+        **options: Any,
+    ) -> Study:
+        """The next version, of this study's items and further ones, in a file of its own.
+
+        rows: a pool of the new items, or a PoolFile; show: columns of theirs to show. window and
+        options as in hs.Evaluation.extend, the rest as in `next`.
+        """
+        source = ExtendedSource.of(self, source_of(rows, show), window, options)
+        target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
+        given = {"pool": source, "measure": wanted, "design": self.design}
+        return Study(target, **given, clock=self._clock)
 
     def ask(
         self,
@@ -313,6 +321,14 @@ class Study(Loop):
         checked_text("the path of a copy", str(path))
         with self._live.reading(), writable(path):
             self._store.copy_to(path)
+
+    def now(self) -> datetime:
+        """The time, as the study sees it."""
+        return self._clock()
+
+    def whole_source(self, what: str) -> tuple[AnyPool, Records]:
+        """The pool that the study was made from and its columns to show; raises if it is gone."""
+        return self._supply.pool_and_records(what)
 
     def connection(self) -> sqlite3.Connection:
         """The connection to the file, for a single read."""

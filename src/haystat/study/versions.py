@@ -9,26 +9,32 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from haystat import measures
+from haystat.arguments import checked_integer, checked_path
 from haystat.decisions.places import thresholds_in_use
 from haystat.designs.base import Design
 from haystat.designs.continued import continued
 from haystat.disk import writable
+from haystat.measures.outputs import IntArray
 from haystat.pool.base import AnyPool
+from haystat.pool.extended import extended
+from haystat.pool.memory import Pool
 from haystat.pool.problem import pose
 from haystat.settings import decode_rules, encode_settings
 from haystat.study.journal import next_entry, write
 from haystat.study.sketch import Records, first_shares, write_sketch
 from haystat.study.source import Source, circumstances
 from haystat.study.store import Store
-from haystat.versions import Version, version_pool
+from haystat.versions import Version, next_version, version_pool
 
 PREVIOUS = "previous"  # the part of a study file that holds the study before it
 
@@ -53,6 +59,68 @@ class VersionSource:
     def as_dict(self) -> dict[str, Any] | None:
         """The same as JSON; None where only its maker can make it again."""
         return self.source.as_dict()
+
+
+@dataclass(frozen=True)
+class ExtendedSource:
+    """The pool of a study with further items, and the columns to show of both."""
+
+    pool: Pool
+    records: Records
+    at_hand = True
+
+    @classmethod
+    def of(cls, study: Any, rows: Source, window: Any, options: Mapping[str, Any]) -> Self:
+        """The items of a study, as far as they are in the window, and the rows."""
+        old, old_records = study.whole_source("add items to those it has")
+        new, new_records = rows.read()
+        pool, index = extended(old, new, window, **options)
+
+        def records(wanted: IntArray) -> dict[str, Any]:
+            place = index[wanted]
+            parts = (
+                old_records(place[place < old.size]),
+                new_records(place[place >= old.size] - old.size),
+            )
+            order = np.argsort(np.argsort(place >= old.size, kind="stable"))
+            names = [name for name in parts[0] if name in parts[1]]
+            joined = {name: [*parts[0][name], *parts[1][name]] for name in names}
+            return {name: [joined[name][row] for row in order] for name in names}
+
+        return cls(pool, records)
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+        return self.pool, self.records
+
+    def as_dict(self) -> None:
+        """It is in no file."""
+
+
+def create_next(
+    study: Any,
+    source: Source,
+    name: str | None,
+    path: str | Path | None,
+    measure: Any,
+    max_age: Any,
+    candidates: int,
+) -> tuple[Path, Any]:
+    """Make the file of a study's next version; its path, and its measure as it is given."""
+    candidates = checked_integer("candidates", candidates, smallest=1)
+    new, records = source.read()
+    old, now, settings = study.whole_pool("carry its labels over"), study.now(), study.settings
+    with study.reading() as state:
+        version = next_version(state, old, settings, new, name, max_age, now)
+        previous = packed(study.copy_to)
+    beside = path_beside(study.path, settings, version.name)
+    target = beside if path is None else checked_path("the path of a study", path)
+    spec = settings["measure"]
+    own = spec if isinstance(spec, str) else study.given_measure
+    wanted = own if measure is None else measure
+    sequel = Sequel(version, source, records, wanted, study.design, settings, previous)
+    sequel.write(target, candidates, now)
+    return target, wanted
 
 
 @dataclass(frozen=True)
@@ -106,11 +174,11 @@ def previous_file(connection: sqlite3.Connection) -> bytes | None:
     return None if row is None else zlib.decompress(row[0])
 
 
-def packed(store: Store) -> bytes:
-    """The file of a study as it is now, whole."""
+def packed(copy_to: Callable[[Path], None]) -> bytes:
+    """The file of a study as it is now, whole; `copy_to` makes a copy of it."""
     with tempfile.TemporaryDirectory(prefix="haystat-") as folder:
         path = Path(folder) / "study.haystat"
-        store.copy_to(path)
+        copy_to(path)
         return path.read_bytes()
 
 
