@@ -36,7 +36,7 @@ from calibration_generated import (
     two_normals,
 )
 from haystat.demo.linkage import make_linkage_pool
-from haystat.engines.tables import MISSED
+from haystat.engines.side_tables import MISSED
 
 CACHE = Path(tempfile.gettempdir()) / "haystat-calibration"
 SHARED = Path(__file__).parents[2] / "shared" / "pools"

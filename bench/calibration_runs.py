@@ -13,12 +13,12 @@ import numpy as np
 import haystat as hs
 from calibration_pools import Known
 from haystat import designs, measures
-from haystat.estimates import estimate_from
-from haystat.estimation.result import Estimate
-from haystat.experiments.limit import best_variance
+from haystat.experiments.best_variance import best_variance
 from haystat.experiments.repeat import ROUNDING, Experiment, advance, oracle, seeds
 from haystat.experiments.simulate import plan
-from haystat.ledger import Ledger
+from haystat.inference.estimate import Estimate
+from haystat.loop.estimates import estimate_from
+from haystat.loop.ledger import Ledger
 
 SEED = 1
 SMALL_BATCH, FEW, BATCH = 25, 100, 50  # labels of a stage until there are FEW, and from then on

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 import haystat as hs
-from haystat.estimates import estimate_from
-from haystat.estimation.result import Estimate
 from haystat.experiments.repeat import Experiment, advance, oracle, seeds
 from haystat.experiments.simulate import plan
+from haystat.inference.estimate import Estimate
+from haystat.loop.estimates import estimate_from
+from haystat.loop.state import LEDGERS
 from haystat.measures import F1, Accuracy, Difference, Recall, Several, Within
 from haystat.measures.base import Measure
-from haystat.state import LEDGERS
 
 BUDGETS = (200, 500, 1000)
 PAPER_BUDGETS = (500, 1000, 2000)

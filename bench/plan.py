@@ -17,10 +17,10 @@ import pandas as pd
 import haystat as hs
 from calibration_generated import Classes, classifiers, scored
 from haystat import designs, measures
-from haystat.estimates import estimate_from
-from haystat.experiments.files import read_pool
+from haystat.experiments.labelled_pool import read_pool
 from haystat.experiments.repeat import advance
-from haystat.ledger import Ledger
+from haystat.loop.estimates import estimate_from
+from haystat.loop.ledger import Ledger
 from haystat.planning.plan import WORLDS, interval_widths
 from haystat.planning.rehearsal import Rehearsal, rehearse
 from haystat.planning.worlds import draw_worlds

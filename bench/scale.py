@@ -51,7 +51,7 @@ print(time.perf_counter() - start)
 SKETCH = """
 import pathlib, resource, sys, time
 import haystat as hs
-import haystat.engines.make as make, haystat.engines.pool as pool, haystat.engines.sketch as sketch
+import haystat.engines.build as make, haystat.engines.pool as pool, haystat.engines.sketch as sketch
 
 def timed(module, name):
     function = getattr(module, name)

@@ -19,10 +19,10 @@ import numpy as np
 import haystat as hs
 from calibration_pools import KINDS, Known, known_pools
 from haystat.designs.assisted import Assisted
-from haystat.estimation.posterior import posterior_shares
+from haystat.inference.posterior import posterior_shares
+from haystat.models.label_view import label_view
+from haystat.models.settings import ModelSettings
 from haystat.pool.problem import Problem, pose
-from haystat.response.labels import label_view
-from haystat.response.settings import ModelSettings
 
 BUDGETS = (500, 1000)
 AS_IS = "as it is"

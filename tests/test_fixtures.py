@@ -17,7 +17,7 @@ import pytest
 
 import haystat as hs
 from haystat.errors import HaystatError
-from haystat.study import journal, verify
+from haystat.study import sqlite_journal, verify
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FOLDERS = sorted(path for path in FIXTURES.iterdir() if (path / "estimates.json").exists())
@@ -77,9 +77,9 @@ def test_a_study_of_a_released_version_gives_the_digits_that_it_gave(path, make,
 @pytest.mark.parametrize("path", fixtures("haystat"))
 def test_the_journal_of_a_released_version_can_be_read(path, tmp_path):
     with closing(sqlite3.connect(shutil.copy(path, tmp_path))) as connection:
-        entries = list(journal.entries(connection))
+        entries = list(sqlite_journal.entries(connection))
     for last, entry in pairwise([None, *entries]):
-        journal.check_link(last, entry)
+        sqlite_journal.check_link(last, entry)
     counts = Counter(entry.kind for entry in entries)
     assert {"stage", "lease", "answer"} <= counts.keys()
     assert (counts["skip"], counts["correction"], counts["note"]) == (1, 1, 1)

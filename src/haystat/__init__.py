@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from haystat.comparison.duels import Decided
     from haystat.decisions.alarm import Alarm
     from haystat.decisions.gate import Verdict, gate
+    from haystat.decisions.stopping import Width
     from haystat.decisions.threshold import ThresholdChoice
     from haystat.engines.open import cross_pool, open_pool
     from haystat.errors import HaystatError
-    from haystat.estimation.result import Estimate
-    from haystat.estimators import from_estimator
-    from haystat.evaluation import Evaluation
     from haystat.experiments.simulate import simulate
+    from haystat.inference.estimate import Estimate
+    from haystat.loop.evaluation import Evaluation
+    from haystat.loop.questions import Query
     from haystat.planning.plan import Plan, plan
     from haystat.pool.features import strata_from_features
+    from haystat.pool.from_estimator import from_estimator
     from haystat.pool.memory import Pool
-    from haystat.questions import Query
-    from haystat.stopping import Width
     from haystat.study.study import Study
 
 __all__ = [

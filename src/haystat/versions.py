@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from haystat.arguments import brief, checked_text
+from haystat.core.arguments import brief, checked_text
+from haystat.core.arrays import FloatArray
 from haystat.designs.continued import continued
 from haystat.errors import BadOption
-from haystat.journal import moment, stamp
-from haystat.measures.outputs import FloatArray
+from haystat.loop.journal import moment, stamp
+from haystat.loop.state import Answer, State
 from haystat.pool.cells import Cells
 from haystat.pool.memory import Pool
-from haystat.pool.order import keys_of
+from haystat.pool.permanent_numbers import keys_of
 from haystat.pool.version import Drawn, VersionPool, order_seed, places_in
-from haystat.state import Answer, State
 
 LONGEST_NAME = 100  # characters
 VERSIONS = 2**31 + 2**30  # added to the number of a version, for a randomness of its own

@@ -9,7 +9,7 @@ import pytest
 
 import haystat as hs
 from haystat.designs.assisted import Assisted
-from haystat.ledger import Ledger
+from haystat.loop.ledger import Ledger
 from haystat.pool.problem import pose
 
 

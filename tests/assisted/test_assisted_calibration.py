@@ -9,8 +9,8 @@ from scipy.stats import binom, chisquare
 
 import haystat as hs
 from haystat.designs.assisted import Assisted
+from haystat.models.label_view import label_view
 from haystat.pool.problem import pose
-from haystat.response.labels import label_view
 
 SIZE, PREDICTED, REPEATS = 2000, 200, 100
 LOOKS = (100, 300)

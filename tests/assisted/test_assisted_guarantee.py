@@ -10,11 +10,11 @@ from scipy.stats import binom
 import haystat as hs
 from haystat.designs.clocks import stage_rates
 from haystat.errors import NoSupport
-from haystat.estimation.assisted import assisted_from
-from haystat.estimation.fractions import linear_fractional
-from haystat.estimation.guaranteed import logical_bounds
-from haystat.estimation.sample import stage_rng
-from haystat.log import NO_ANSWER
+from haystat.inference.assisted import assisted_from
+from haystat.inference.fractions import linear_fractional
+from haystat.inference.guaranteed_interval import logical_bounds
+from haystat.inference.sample import stage_rng
+from haystat.loop.stages import NO_ANSWER
 
 REPEATS, LOOKS = 200, (60, 150)
 

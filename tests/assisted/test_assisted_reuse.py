@@ -7,7 +7,7 @@ import pytest
 
 import haystat as hs
 from haystat.errors import NoSupport
-from haystat.log import NO_ANSWER
+from haystat.loop.stages import NO_ANSWER
 
 
 def make_case(size=400, seed=5):

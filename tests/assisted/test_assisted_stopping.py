@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 import haystat as hs
 from haystat.errors import BadOption
-from haystat.estimation.result import Estimate
-from haystat.estimation.sequences import TUNED_FOR, sequence_multiplier
+from haystat.inference.confidence_sequences import TUNED_FOR, sequence_multiplier
+from haystat.inference.estimate import Estimate
 
 
 def make_estimate(value=0.8, error=0.01, n=400, **changes):

@@ -8,7 +8,7 @@ from scipy.stats import chisquare, kstest
 
 from haystat.designs import clocks
 from haystat.designs.clocks import rung_at, stage_rates, take, uniforms
-from haystat.estimation.guarantee import rates_between
+from haystat.inference.guarantee import rates_between
 
 RATES = np.array([4.0, 1.0, 0.2, 8.0, 0.05])
 SIZE = np.array([30, 200, 400, 5, 1000])

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 import haystat as hs
-from haystat.estimation import posterior
-from haystat.estimation.assisted import assisted_from, blocks_of
-from haystat.estimation.credible import CredibleEstimate, credible_estimate
-from haystat.estimation.posterior import (
+from haystat.inference import posterior
+from haystat.inference.assisted import assisted_from, blocks_of
+from haystat.inference.credible import CredibleEstimate, credible_estimate
+from haystat.inference.posterior import (
     Labels,
     Pools,
     draw_events,
@@ -18,7 +18,7 @@ from haystat.estimation.posterior import (
     split_by_block,
     unlabelled,
 )
-from haystat.log import NO_ANSWER
+from haystat.loop.stages import NO_ANSWER
 
 
 def labels_of(pool, ledger):

@@ -9,10 +9,10 @@ import pytest
 
 import haystat as hs
 from haystat.designs.assisted import Assisted, contradicted, label_variance
+from haystat.models.label_view import LabelView, label_view
+from haystat.models.regions import Regions
+from haystat.models.settings import ModelSettings
 from haystat.pool.problem import pose
-from haystat.response.labels import LabelView, label_view
-from haystat.response.regions import Regions
-from haystat.response.settings import ModelSettings
 
 SETTINGS = ModelSettings()
 

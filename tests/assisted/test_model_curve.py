@@ -9,8 +9,8 @@ from scipy.special import betaln, expit, gammaln
 from scipy.stats import betabinom, norm
 
 from haystat.errors import BadOption
-from haystat.response.curve import Assumed, Curve, Told, fit, mid_ranks, minus_logit, walk_basis
-from haystat.response.settings import ModelSettings
+from haystat.models.curve import Assumed, Curve, Told, fit, mid_ranks, minus_logit, walk_basis
+from haystat.models.settings import ModelSettings
 
 SETTINGS = ModelSettings()
 SCATTER = (0.7, 60.0)  # shape and concentration of shares about the curve

@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import beta, betabinom, kstest, norm
 
-from haystat.response.curve import Curve
-from haystat.response.posterior import (
+from haystat.models.curve import Curve
+from haystat.models.posterior import (
     THOROUGH,
     LabelModel,
     Sight,
@@ -20,7 +20,7 @@ from haystat.response.posterior import (
     mean_root,
     resampled,
 )
-from haystat.response.settings import ModelSettings
+from haystat.models.settings import ModelSettings
 
 SETTINGS = ModelSettings(
     n_draws=20_000,

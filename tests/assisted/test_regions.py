@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from haystat.response.regions import WIDTHS, Regions
+from haystat.models.regions import WIDTHS, Regions
 
 
 def regions_at(place, apart=None, size=None):

@@ -289,7 +289,7 @@ def test_a_failed_save_leaves_the_old_file(saved, case, monkeypatch):
     before = saved.read_bytes()
     ev = hs.Evaluation.load(saved, case[0])
     ev.ask(5)
-    monkeypatch.setattr("haystat.log_file.asdict", lambda entry: 1 / 0)
+    monkeypatch.setattr("haystat.loop.journal_file.asdict", lambda entry: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ev.save(saved)
     assert saved.read_bytes() == before

@@ -7,9 +7,9 @@ import pytest
 from scipy import optimize
 from scipy.special import softmax
 
+from haystat.models.dirichlet_tree import DirichletTree
+from haystat.models.em import log_posterior, m_step, run_em
 from haystat.pool.tree import balanced_tree, flat_tree, tree_from_parents
-from haystat.response.dirichlet_tree import DirichletTree
-from haystat.response.em import log_posterior, m_step, run_em
 
 # Root 0 with children 1 and 2; 1 is stratum 0; 2 has children 3, 4, 5: strata 1, 2, 3.
 PARENTS = np.array([-1, 0, 0, 2, 2, 2])

@@ -7,11 +7,11 @@ import pytest
 
 import haystat as hs
 from haystat.errors import BadOption
-from haystat.estimation.census import census
-from haystat.estimation.importance import draw_shares, estimate_importance
-from haystat.estimation.result import without_width
-from haystat.estimation.rows import Rows
-from haystat.estimation.stratified import collapse, estimate_stratified, stratified_terms
+from haystat.inference.census import census
+from haystat.inference.drawn_items import DrawnItems
+from haystat.inference.estimate import without_width
+from haystat.inference.importance import draw_shares, estimate_importance
+from haystat.inference.stratified import collapse, estimate_stratified, stratified_terms
 
 SIZE = 60
 
@@ -29,7 +29,7 @@ def rows():
     label_of = rng.integers(2, size=SIZE)
     item = np.concatenate([rng.choice(SIZE, n, replace=False) for n in (7, 9, 4, 10)])
     n = len(item)
-    return Rows(
+    return DrawnItems(
         item,
         np.repeat(np.arange(4), (7, 9, 4, 10)),
         label_of[item],
@@ -147,7 +147,7 @@ def test_effective_sample_size_and_largest_weight_count_every_draw(rows, pool):
 
 def one_draw(pool):
     one = np.array([0])
-    return Rows(one, one, one + 1, one + 1, one + 1.0, one, one + 1.0)
+    return DrawnItems(one, one, one + 1, one + 1, one + 1.0, one, one + 1.0)
 
 
 def test_one_draw_says_nothing_about_its_error(pool):
@@ -158,7 +158,7 @@ def test_one_draw_says_nothing_about_its_error(pool):
 
 def test_an_undefined_measure_is_nan_with_a_reason(pool):
     rows = one_draw(pool)
-    negative = Rows(*[*vars(rows).values()][:2], np.array([0]), *[*vars(rows).values()][3:])
+    negative = DrawnItems(*[*vars(rows).values()][:2], np.array([0]), *[*vars(rows).values()][3:])
     _, estimate = estimated(negative, pool, "recall")
     assert np.isnan(estimate.value)
     assert np.all(np.isnan(estimate.interval))
@@ -167,7 +167,9 @@ def test_an_undefined_measure_is_nan_with_a_reason(pool):
 
 def stratified_rows(item, label, stratum):
     n = len(item)
-    return Rows(item, np.zeros(n, int), label, np.ones(n, int), np.ones(n), stratum, np.ones(n))
+    return DrawnItems(
+        item, np.zeros(n, int), label, np.ones(n, int), np.ones(n), stratum, np.ones(n)
+    )
 
 
 def test_stratified_variance_matches_the_textbook_formula():

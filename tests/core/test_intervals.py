@@ -8,8 +8,8 @@ from scipy import stats
 
 import haystat as hs
 from haystat.errors import BadOption
-from haystat.estimation.intervals import Region, t_quantile
-from haystat.estimation.result import Estimate
+from haystat.inference.estimate import Estimate
+from haystat.inference.intervals import Region, t_quantile
 
 COVARIANCE = np.array([[2.0, 0.6, 0.1], [0.6, 1.0, -0.2], [0.1, -0.2, 0.5]])
 

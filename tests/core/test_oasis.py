@@ -7,7 +7,7 @@ import pytest
 
 from haystat import designs
 from haystat.errors import BadOption
-from haystat.response.beta_strata import BetaStrata
+from haystat.models.beta_strata import BetaStrata
 
 RNG = np.random.default_rng(0)
 

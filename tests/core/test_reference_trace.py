@@ -10,10 +10,10 @@ import pytest
 import haystat as hs
 from haystat import designs
 from haystat.designs.adaptive import AdaptiveState
+from haystat.models.dirichlet_tree import DirichletTree, TreeState
+from haystat.models.em import run_em
 from haystat.pool.problem import pose
 from haystat.pool.tree import balanced_tree
-from haystat.response.dirichlet_tree import DirichletTree, TreeState
-from haystat.response.em import run_em
 
 TRACE = Path(__file__).resolve().parents[3] / "shared" / "pools" / "reference_trace_abt-buy.npz"
 pytestmark = pytest.mark.skipif(not TRACE.exists(), reason=f"no reference trace at {TRACE}")

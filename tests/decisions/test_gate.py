@@ -14,7 +14,7 @@ from haystat.cli import app
 from haystat.decisions.gate import INTERVALS
 from haystat.decisions.requirements import parsed
 from haystat.errors import BadOption, UnknownName
-from haystat.estimation.sequences import sequence_multiplier
+from haystat.inference.confidence_sequences import sequence_multiplier
 
 pytest_plugins = ["pytester"]
 SIZE = 3000

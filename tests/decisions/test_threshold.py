@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import haystat as hs
 from haystat.cli import app
+from haystat.decisions.candidate_thresholds import own_cut, places_of, ranked_cuts
 from haystat.decisions.certify import (
     Need,
     best_cut,
@@ -20,10 +21,9 @@ from haystat.decisions.certify import (
     labels_to_settle,
     lower_band,
 )
-from haystat.decisions.cuts import CutCounts, CutDraws, draws_of
-from haystat.decisions.places import own_cut, places_of, ranked_cuts
+from haystat.decisions.threshold_draws import CutCounts, CutDraws, draws_of
 from haystat.errors import BadOption, HaystatError
-from haystat.estimation.assisted import assisted_from
+from haystat.inference.assisted import assisted_from
 
 SIZE = 4000
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import haystat as hs
 from haystat.cli import app
 from haystat.decisions.doubts import PoolWarning
-from haystat.estimation.result import worth_sentence
+from haystat.inference.estimate import worth_sentence
 from haystat.report import words
 
 SIZE = 8000

@@ -147,7 +147,7 @@ def test_a_file_that_vanishes_between_passes(tmp_path, engine, monkeypatch):
         check(*arguments)
         path.unlink()
 
-    monkeypatch.setattr("haystat.engines.make.check_duplicates", meanwhile)
+    monkeypatch.setattr("haystat.engines.build.check_duplicates", meanwhile)
     with pytest.raises(PoolChanged, match=r"pool.parquet vanished"):
         opened(path, engine)
 
@@ -232,7 +232,7 @@ def test_a_spark_session_that_dies(tmp_path, spark):
 
 def test_duplicates_that_are_too_many_to_count_are_found_among_candidates(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "check_duplicates", lambda *_: None)
-    monkeypatch.setattr("haystat.engines.make.check_duplicates", lambda *_: None)
+    monkeypatch.setattr("haystat.engines.build.check_duplicates", lambda *_: None)
     path = tmp_path / "twice.parquet"
     parquet.write_table(pa.concat_tables([table(), table()]), path)
     with pytest.raises(DuplicateId, match="60 ids"):

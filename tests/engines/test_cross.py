@@ -12,7 +12,7 @@ from haystat.engines.grid import even_grid
 from haystat.engines.stream import Reservoir, absorb, in_order, make_bins
 from haystat.engines.stream_loops import nth_smallest, number_of, upper_halves
 from haystat.errors import BadOption, BadScore, EmptyPool
-from haystat.pool.order import permanent_numbers, round_keys
+from haystat.pool.permanent_numbers import permanent_numbers, round_keys
 from haystat.pool.scales import scale_of
 
 

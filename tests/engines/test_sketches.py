@@ -129,7 +129,7 @@ def test_any_changed_byte_of_a_sketch_is_refused(path, tmp_path):
 
 
 def test_a_sketch_of_a_later_format_is_refused(path, tmp_path, monkeypatch):
-    monkeypatch.setattr("haystat.engines.file.FORMAT", 4)
+    monkeypatch.setattr("haystat.engines.sketch_file.FORMAT", 4)
     hs.open_pool(path, **COLUMNS).save(tmp_path / "pool.sketch")
     monkeypatch.undo()
     with pytest.raises(FileError, match="format 4, and this haystat reads 2 and 3"):

@@ -10,9 +10,9 @@ import pytest
 
 import haystat as hs
 from haystat.cli import main
+from haystat.core.tables import read_columns
 from haystat.errors import FileError, UnknownName
-from haystat.experiments.files import read_pool
-from haystat.files import read_columns
+from haystat.experiments.labelled_pool import read_pool
 
 QUICK = ("--budgets", "40,80", "--repeats", "3", "--strata", "16")
 COLUMNS = ("--label", "y", "--score", "s")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.experiments.files import read_pool
-from haystat.experiments.limit import best_variance, inclusion_probabilities
+from haystat.experiments.best_variance import best_variance, inclusion_probabilities
+from haystat.experiments.labelled_pool import read_pool
 from haystat.experiments.simulate import plan
 
 #: F1 with 500, 1,000 and 2,000 labels, worked out by others with the same formula. Where scores

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from haystat.errors import StudyError
-from haystat.journal import MemoryStore, moment, stamp
+from haystat.loop.journal import MemoryStore, moment, stamp
 from haystat.study.store import Store
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat import cli, designs, files, measures
+from haystat import cli, designs, measures
 from haystat.comparison.compare import compare
+from haystat.core import tables
 from haystat.designs import Passive
 from haystat.measures import registry
 from haystat.report import collect, html_page, words
 from haystat.study import verify
-from haystat.study.answers import read_rows, take_rows
+from haystat.study.answer_files import read_rows, take_rows
 from haystat.web import operations
 from haystat.web.models import Noted
 
@@ -124,7 +125,7 @@ def test_a_format_of_tables(case, tmp_path, monkeypatch):
         columns = dict(zip(("item", "label"), np.array(rows).T, strict=True))
         return {name: columns[name] for name in names}
 
-    monkeypatch.setitem(files.READERS, ".blank", read_blank)
+    monkeypatch.setitem(tables.READERS, ".blank", read_blank)
     pool, label = case
     with hs.Study.create(tmp_path / "a.haystat", pool, random_state=1) as study:
         asked = [q.item for q in study.ask(10)]

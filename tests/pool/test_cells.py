@@ -11,7 +11,7 @@ from scipy import stats
 from haystat import Pool, measures
 from haystat.pool import cells as cells_module
 from haystat.pool.cells import FIRST_CANDIDATES
-from haystat.pool.order import permanent_numbers
+from haystat.pool.permanent_numbers import permanent_numbers
 
 
 def two_systems(size: int = 3000, **options) -> Pool:

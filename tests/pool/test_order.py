@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from haystat.pool.order import HALF, MULTIPLIERS, PRIME, keys_of, permanent_numbers, round_keys
+from haystat.pool.permanent_numbers import (
+    HALF,
+    MULTIPLIERS,
+    PRIME,
+    keys_of,
+    permanent_numbers,
+    round_keys,
+)
 
 TOO_UNLIKELY = 1e-4
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import norm
 
 import haystat as hs
+from haystat.models.gaussian_tree import GaussianTree
 from haystat.pool.problem import pose
 from haystat.pool.tree import balanced_tree, flat_tree
-from haystat.response.gaussian_tree import GaussianTree
 
 
 def by_hand(tree, deviation, strength, labels):

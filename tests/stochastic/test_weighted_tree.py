@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import haystat as hs
+from haystat.models.dirichlet_tree_stochastic import WeightedDirichletTree
 from haystat.pool.tree import balanced_tree, flat_tree, tree_from_parents
-from haystat.response.dirichlet_tree_stochastic import WeightedDirichletTree
 
 TREES = {
     "flat": flat_tree(4),

@@ -7,9 +7,9 @@ import pytest
 
 import haystat as hs
 from haystat import designs
-from haystat.estimates import estimate_from
-from haystat.ledger import Ledger
-from haystat.log import NO_ANSWER
+from haystat.loop.estimates import estimate_from
+from haystat.loop.ledger import Ledger
+from haystat.loop.stages import NO_ANSWER
 from haystat.pool.problem import pose
 
 SIZE, REPEATS = 300, 300

@@ -14,7 +14,7 @@ import haystat as hs
 from haystat.cli import app
 from haystat.errors import BadOption, StudyError
 from haystat.study import verify
-from haystat.study.opened import is_open_here
+from haystat.study.open_files import is_open_here
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="locks and forks of POSIX")
 

@@ -174,17 +174,17 @@ def test_an_edit_that_mends_the_chain_is_found_by_the_replay(case):
     case.answer(10)
     case.answer(10)
     case.study.close()
-    from haystat.study import journal
+    from haystat.study import sqlite_journal
 
     with sqlite3.connect(case.path) as connection:
-        entries = list(journal.entries(connection))
+        entries = list(sqlite_journal.entries(connection))
         stage = next(entry for entry in entries if entry.kind == "stage")
         stage.data["new"][0][3] *= 2
         connection.execute("DROP TRIGGER journal_keeps_entries")
         last = None
         for entry in entries:
-            payload = journal.canonical(entry.data)
-            mended = journal.chained(
+            payload = sqlite_journal.canonical(entry.data)
+            mended = sqlite_journal.chained(
                 "" if last is None else last, entry.seq, entry.time, entry.kind, entry.who, payload
             )
             row = (payload, mended, entry.seq)

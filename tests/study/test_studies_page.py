@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from haystat.cli import app
-from haystat.journal import KINDS
+from haystat.loop.journal import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
 

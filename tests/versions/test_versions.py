@@ -11,9 +11,9 @@ import haystat as hs
 from haystat.designs.clocks import Start, take
 from haystat.designs.continued import effective_counts
 from haystat.errors import BadOption, PoolError
+from haystat.models.regions import Regions
 from haystat.pool import version as versions
 from haystat.pool.version import Drawn
-from haystat.response.regions import Regions
 
 
 def test_labels_of_items_that_are_still_there_count_on(world):

@@ -15,9 +15,9 @@ from web_case import calling, make_study, serving
 from haystat.cli import app
 from haystat.errors import BadOption
 from haystat.web.app import FOR_ANNOTATORS, make_app
+from haystat.web.auth import Auth, TooManyTries
 from haystat.web.connection import LARGEST_HEAD, PatientProtocol
-from haystat.web.guard import Guard, TooManyTries
-from haystat.web.limiter import BURST, BURST_OF_ALL, RATE, Limiter
+from haystat.web.login_limiter import BURST, BURST_OF_ALL, RATE, Limiter
 from haystat.web.operations import OPERATIONS
 from haystat.web.settings import Settings, checked_secrets
 
@@ -94,12 +94,12 @@ def test_the_limiter_forgets_addresses():
 
 
 def test_a_guess_beyond_the_limit_is_not_even_compared():
-    guard = Guard(MANAGER)
+    auth = Auth(MANAGER)
     for k in range(BURST):
-        assert guard.role_of(f"guess {k}", "10.0.0.1") is None
+        assert auth.role_of(f"guess {k}", "10.0.0.1") is None
     with pytest.raises(TooManyTries, match="try again in"):
-        guard.role_of(MANAGER, "10.0.0.1")
-    assert guard.role_of(MANAGER, "10.0.0.2") == "manager"
+        auth.role_of(MANAGER, "10.0.0.1")
+    assert auth.role_of(MANAGER, "10.0.0.2") == "manager"
 
 
 @pytest.mark.parametrize(

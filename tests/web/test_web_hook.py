@@ -8,7 +8,7 @@ import pytest
 
 import haystat as hs
 from haystat.study import verify
-from haystat.web.hook import annotations_in
+from haystat.web.webhook import annotations_in
 
 PATH = "/api/label-studio"
 CHOICE = {"from_name": "haystat_label", "type": "choices"}

@@ -14,11 +14,11 @@ import pytest
 from web_case import calling, in_a_thread
 
 import haystat as hs
-from haystat.drafts import draft_of, remove_dead_drafts
+from haystat.core.drafts import draft_of, remove_dead_drafts
 from haystat.errors import StorageFull
-from haystat.web import limits
-from haystat.web.files import receive
+from haystat.web import upload_limits
 from haystat.web.models import MOST_COLUMNS, MOST_MEASURES
+from haystat.web.uploads import receive
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -33,7 +33,7 @@ def unread(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the file was read before it was measured")
 
-    monkeypatch.setattr("haystat.files._read", refuse)
+    monkeypatch.setattr("haystat.core.tables._read", refuse)
     monkeypatch.setattr("pyarrow.dataset.dataset", refuse)
 
 
@@ -43,19 +43,19 @@ def wide_csv(path):
 
 
 def long_csv(path):
-    path.write_bytes(b"id,score\n" + b"1,0\n" * (limits.MOST_ROWS + 10))
+    path.write_bytes(b"id,score\n" + b"1,0\n" * (upload_limits.MOST_ROWS + 10))
 
 
 def old_mac_csv(path):
-    path.write_bytes(b"id,score\n" + b"1,0\r" * (limits.MOST_ROWS + 10))
+    path.write_bytes(b"id,score\n" + b"1,0\r" * (upload_limits.MOST_ROWS + 10))
 
 
 def one_line_csv(path):
-    path.write_bytes(b"id,score," + b"x" * limits.LONGEST_LINE + b"\n1,0,1\n")
+    path.write_bytes(b"id,score," + b"x" * upload_limits.LONGEST_LINE + b"\n1,0,1\n")
 
 
 def long_parquet(path):
-    zeros = pa.array(np.zeros(limits.MOST_ROWS + 1, dtype=np.int8))
+    zeros = pa.array(np.zeros(upload_limits.MOST_ROWS + 1, dtype=np.int8))
     parquet.write_table(pa.table({"id": zeros, "score": zeros}), path)
 
 
@@ -77,8 +77,10 @@ def shared_prefix(path):
 
 
 def long_lists(path):
-    values = pa.array(np.zeros(limits.MOST_CELLS + 1, dtype=np.int8))
-    lists = pa.ListArray.from_arrays(pa.array([0, 1, limits.MOST_CELLS + 1], pa.int32()), values)
+    values = pa.array(np.zeros(upload_limits.MOST_CELLS + 1, dtype=np.int8))
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 1, upload_limits.MOST_CELLS + 1], pa.int32()), values
+    )
     parquet.write_table(pa.table({"id": lists, "score": [0.1, 0.2]}), path)
 
 
@@ -99,7 +101,7 @@ BOMBS = {
 def test_what_would_fill_the_memory_is_refused_before_it_is_read(
     study_file, unread, monkeypatch, name
 ):
-    monkeypatch.setattr(limits, "LARGEST_TEXT", 1 << 25)
+    monkeypatch.setattr(upload_limits, "LARGEST_TEXT", 1 << 25)
     folder = study_file[0].parent
     BOMBS[name](folder / name)
     with calling(study_file[0]) as caller:
@@ -124,7 +126,7 @@ def test_a_small_file_takes_little_memory_however_much_it_unpacks_to(tmp_path):
     code = (
         "import resource, pyarrow.parquet, pyarrow.compute, pathlib\n"
         "from haystat.errors import FileError\n"
-        "from haystat.web.limits import check_table\n"
+        "from haystat.web.upload_limits import check_table\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"for path in pathlib.Path({str(tmp_path)!r}).iterdir():\n"
         "    try: check_table(path, ['id', 'score'])\n"
@@ -157,13 +159,13 @@ def test_replies_are_limited_and_every_question_is_reached(tmp_path):
     with calling(tmp_path / "s.haystat") as caller:
         for _ in range(40):
             found = caller.post("/api/ask", {"n": 40, "annotator": "ann"})
-            assert len(found.content) < 1.1 * limits.LARGEST_REPLY
+            assert len(found.content) < 1.1 * upload_limits.LARGEST_REPLY
             questions = found.json()["questions"]
             if not questions:
                 break
             record = questions[0]["record"]
             assert record["text0"].endswith("letters in all)")
-            assert sum(len(text) for text in record.values()) < 1.1 * limits.LARGEST_RECORD
+            assert sum(len(text) for text in record.values()) < 1.1 * upload_limits.LARGEST_RECORD
             answers = [{"item": q["item"], "label": 0} for q in questions]
             given = {"answers": answers, "annotator": "ann"}
             assert caller.post("/api/tell", given).status_code == 200
@@ -191,9 +193,9 @@ def test_measures_are_counted_before_they_are_estimated(caller):
 )
 def test_reading_does_not_wait_for_writing_nor_writing_for_it(caller, path):
     caller.get("/api/study")
-    room = caller.client.app.state.shelf._rooms["pairs"]
+    room = caller.client.app.state.study_folder._rooms["pairs"]
     release, waited = threading.Event(), []
-    room.desk._thread.submit(lambda: waited.append(release.wait(60)))
+    room.queue._thread.submit(lambda: waited.append(release.wait(60)))
     found = caller.get(path)
     assert (found.status_code, waited) == (200, [])  # the thread that writes is still busy
     release.set()
@@ -281,7 +283,7 @@ def test_what_a_killed_server_left_is_removed_at_the_next_start(study_file):
 def test_an_upload_that_dies_leaves_a_draft_that_can_be_told(tmp_path):
     code = (
         "import asyncio, os, pathlib, sys\n"
-        "from haystat.web.files import receive\n"
+        "from haystat.web.uploads import receive\n"
         "async def parts():\n"
         "    yield b'id,score\\n'\n"
         "    os.kill(os.getpid(), 9)\n"

@@ -7,8 +7,8 @@ from web_case import calling
 
 import haystat as hs
 from haystat import designs
-from haystat.web import manage
-from haystat.web.files import guess
+from haystat.web.routes import manage
+from haystat.web.uploads import guess
 
 ROWS = [f"p{i},{(i * 37 % 1000) / 1000},{int(i * 37 % 1000 > 500)},name {i}" for i in range(800)]
 

@@ -10,14 +10,14 @@ from web_case import in_a_thread, make_study
 
 import haystat as hs
 from haystat.errors import BadOption, StorageError, UnknownItem
-from haystat.web import work
-from haystat.web.desk import Desk
+from haystat.web import labelling
 from haystat.web.keys import RESERVED, label_keys
+from haystat.web.live_updates import LiveUpdates
 from haystat.web.options import PageOptions, keep_options, kept_options
 from haystat.web.progress import LEAST_LABELS, progress
 from haystat.web.reader import Reader
 from haystat.web.snapshot import along_score, n_open
-from haystat.web.watch import Watch
+from haystat.web.write_queue import WriteQueue
 
 
 @pytest.fixture
@@ -33,18 +33,18 @@ def answered(study, n, labels=None):
 
 def test_where_many_hold_questions_a_stage_is_drawn_for_several(study):
     for k in range(40):
-        assert len(work.hand_out(study, 10, "ann", f"seat {k}")) == 10
+        assert len(labelling.hand_out(study, 10, "ann", f"seat {k}")) == 10
     assert len({question.item for question in study.pending}) == len(study.pending) >= 400
     n_stages = study.status().stages
     assert n_stages < 25
     study.release("seat 0")
-    assert len(work.hand_out(study, 10, "ann", "seat 41")) == 10
+    assert len(labelling.hand_out(study, 10, "ann", "seat 41")) == 10
     assert study.status().stages == n_stages
 
 
 def test_who_labels_alone_gets_stages_of_what_was_asked_for(study):
     for stage in range(1, 4):
-        questions = work.hand_out(study, 10, "ann", "seat")
+        questions = labelling.hand_out(study, 10, "ann", "seat")
         assert study.status().stages == stage
         study.tell({question.item: 0 for question in questions}, "ann")
 
@@ -125,9 +125,9 @@ def test_labels_along_the_score_add_up(study):
 
 def test_actions_that_come_together_share_one_transaction(study):
     async def run():
-        desk = Desk(study)
+        queue = WriteQueue(study)
         items = [q.item for q in study.ask(40, "ann")]
-        actions = [desk.write(lambda s, i=i: work.tell(s, [(i, 0)], "ann")) for i in items]
+        actions = [queue.write(lambda s, i=i: labelling.tell(s, [(i, 0)], "ann")) for i in items]
         return await asyncio.gather(*actions)
 
     before = study.estimate().n_labels
@@ -145,12 +145,12 @@ def test_a_refusal_or_a_crash_hurts_nobody_else(study):
         raise RuntimeError("a bug")
 
     async def run():
-        desk = Desk(study)
+        queue = WriteQueue(study)
         item = study.ask(1, "ann")[0].item
         actions = [
-            desk.write(lambda s: work.tell(s, [(10**9, 0)], "ann")),
-            desk.write(crash),
-            desk.write(lambda s: work.tell(s, [(item, 1)], "ann")),
+            queue.write(lambda s: labelling.tell(s, [(10**9, 0)], "ann")),
+            queue.write(crash),
+            queue.write(lambda s: labelling.tell(s, [(item, 1)], "ann")),
         ]
         return await asyncio.gather(*actions, return_exceptions=True)
 
@@ -169,8 +169,8 @@ def test_a_study_that_cannot_be_written_says_so_to_everybody(study, tmp_path):
     with hs.Study.open(copy, read_only=True) as locked:
 
         async def run():
-            desk = Desk(locked)
-            both = [desk.write(lambda s: work.hand_out(s, 1, "a", "a")) for _ in range(2)]
+            queue = WriteQueue(locked)
+            both = [queue.write(lambda s: labelling.hand_out(s, 1, "a", "a")) for _ in range(2)]
             return await asyncio.gather(*both, return_exceptions=True)
 
         assert all(isinstance(error, StorageError) for error in in_a_thread(asyncio.run, run()))
@@ -178,11 +178,11 @@ def test_a_study_that_cannot_be_written_says_so_to_everybody(study, tmp_path):
 
 def test_everybody_who_watches_gets_every_change(study):
     async def run():
-        desk = Desk(study)
-        watch = Watch(desk, Reader(study.path), 0.1)
+        queue = WriteQueue(study)
+        watch = LiveUpdates(queue, Reader(study.path), 0.1)
         streams = [watch.stream() for _ in range(3)]
         first = [await anext(stream) for stream in streams]
-        await desk.write(lambda s: answered(s, 5))
+        await queue.write(lambda s: answered(s, 5))
         watch.changed()
         second = [await asyncio.wait_for(anext(stream), 5) for stream in streams]
         await watch.close()

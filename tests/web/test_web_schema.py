@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from web_case import make_study, serving, settings_for
 
-from haystat.web import limiter
+from haystat.web import login_limiter
 from haystat.web.app import make_app
 from haystat.web.openapi import document
 
@@ -28,8 +28,8 @@ def application(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """Wrong secrets are part of what is tried here, and must not keep out the right one."""
-    monkeypatch.setattr(limiter, "BURST", 10**9)
-    monkeypatch.setattr(limiter, "BURST_OF_ALL", 10**9)
+    monkeypatch.setattr(login_limiter, "BURST", 10**9)
+    monkeypatch.setattr(login_limiter, "BURST_OF_ALL", 10**9)
 
 
 @pytest.fixture(scope="module")

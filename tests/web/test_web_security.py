@@ -15,11 +15,11 @@ from web_case import calling, make_study, serving
 
 import haystat as hs
 from haystat.errors import BadOption
-from haystat.web import guard
-from haystat.web.downloads import path_below
-from haystat.web.files import receive
+from haystat.web import auth
 from haystat.web.options import MARK
+from haystat.web.routes.downloads import path_below
 from haystat.web.settings import checked_secrets
+from haystat.web.uploads import receive
 
 SECRET = "correct-horse-battery"
 
@@ -113,10 +113,10 @@ def test_secrets_are_compared_in_constant_time(monkeypatch):
         compared.append((one, other))
         return constant_time(one, other)
 
-    monkeypatch.setattr(guard.hmac, "compare_digest", spy)
-    found = guard.Guard(SECRET)
+    monkeypatch.setattr(auth.hmac, "compare_digest", spy)
+    found = auth.Auth(SECRET)
     assert found.role_of("c", "10.0.0.1") is None
-    assert found.role_of(SECRET, "10.0.0.1") == guard.MANAGER
+    assert found.role_of(SECRET, "10.0.0.1") == auth.MANAGER
     session = found.new_session()
     assert found.session(f"haystat_session={found.cookie(session)}", "") == session
     assert found.may_change(session, found.csrf(session))

@@ -32,7 +32,7 @@ def impatient(monkeypatch):
 
 def setting(caller, text):
     """Set something in the server's connection."""
-    (room,) = caller.client.app.state.shelf._rooms.values()
+    (room,) = caller.client.app.state.study_folder._rooms.values()
     return room.study._store.connection().execute(f"PRAGMA {text}").fetchone()
 
 

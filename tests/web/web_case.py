@@ -97,7 +97,7 @@ def serving(path, port=0, **options):
     finally:
         loop = server.servers[0].get_loop() if server.servers else None
         if loop is not None:
-            asyncio.run_coroutine_threadsafe(app.state.shelf.hush(), loop).result(PATIENCE)
+            asyncio.run_coroutine_threadsafe(app.state.study_folder.hush(), loop).result(PATIENCE)
         server.should_exit = True
         thread.join(PATIENCE)
         assert not thread.is_alive(), f"the server did not stop in {PATIENCE} seconds"

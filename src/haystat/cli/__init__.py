@@ -30,7 +30,7 @@ from haystat.cli.sketch import sketch
 from haystat.cli.status import estimate, log, merge, status, verify
 from haystat.cli.threshold import threshold
 from haystat.cli.versions import change, labels, next_version
-from haystat.disk import is_wrong_path
+from haystat.core.disk import is_wrong_path
 from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
 
 FAILED, WRONG = 1, 2

@@ -18,10 +18,10 @@ from haystat import designs as all_designs
 from haystat import measures
 from haystat.cli.new import id_columns, of_all_systems, own_engine, values
 from haystat.cli.sketch import ENGINE, TABLE
-from haystat.disk import write_whole
+from haystat.core.disk import write_whole
 from haystat.engines.open import open_pool
 from haystat.errors import BadOption
-from haystat.experiments.files import read_pool
+from haystat.experiments.labelled_pool import read_pool
 from haystat.experiments.simulate import simulate
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import Any
 import typer
 
 from haystat import formats
-from haystat.cli import files, poll
+from haystat.cli import answers, poll
 from haystat.cli.ask import STUDY, WHO
 from haystat.cli.poll import Taking, counts
 from haystat.cli.show import JSON, console, estimate_line, print_json
-from haystat.disk import write_whole
+from haystat.core.disk import write_whole
 from haystat.errors import BadOption
 from haystat.formats import FORMATS, Format, make_tasks, read_replies
 from haystat.study import Question, Study
@@ -51,7 +51,7 @@ def export(
     Example: haystat export cats.haystat --to label-studio -n 100 -o tasks.json --config ui.xml
     """
     if to is None:
-        files.export(study, out, as_json)
+        answers.export(study, out, as_json)
         return
     form = formats.resolve(to.value)
     if out is None:
@@ -117,7 +117,7 @@ def import_answers(
     if not paths:
         raise BadOption("name the files with answers, or the tool's address: --url")
     if source is None:
-        files.import_answers(study, paths, annotator, correct, as_json)
+        answers.import_answers(study, paths, annotator, correct, as_json)
     else:
         _import_exports(study, formats.resolve(source.value), paths, options, as_json)
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from haystat.demo import LinkagePool, make_linkage_pool
-from haystat.estimation.result import Estimate, worth_sentence
-from haystat.evaluation import Evaluation
+from haystat.inference.estimate import Estimate, worth_sentence
+from haystat.loop.evaluation import Evaluation
 from haystat.measures import resolve
 from haystat.pool import Pool
 

@@ -10,9 +10,9 @@ import typer
 
 from haystat.cli.ask import STUDY
 from haystat.cli.show import JSON, console, print_json, show_in_use
+from haystat.decisions.candidate_thresholds import InUse
 from haystat.decisions.gate import INTERVALS, Verdict
 from haystat.decisions.gate import gate as judge
-from haystat.decisions.places import InUse
 from haystat.errors import BadOption
 from haystat.study import Study
 

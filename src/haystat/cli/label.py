@@ -17,7 +17,7 @@ from haystat.cli.record import show_record
 from haystat.cli.show import JSON, console, estimate_dict, estimate_line, print_json
 from haystat.errors import AnswerError
 from haystat.study import Question, Study
-from haystat.study.answers import label_named
+from haystat.study.answer_files import label_named
 
 UNDO, SKIP, QUIT = "u", "s", "q"
 

@@ -14,7 +14,7 @@ from haystat.cli.show import JSON, busy, console, print_json, show_in_use
 from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
-from haystat.loop import seed_from
+from haystat.loop.loop import seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.study import PoolFile, Study

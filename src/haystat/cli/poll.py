@@ -13,7 +13,7 @@ from haystat.cli.show import estimate_line, print_json
 from haystat.errors import BadOption, HaystatError, RemoteError
 from haystat.formats import Format, Reply, Server, fetch_replies, take_replies
 from haystat.study import Study
-from haystat.study.answers import Taken
+from haystat.study.answer_files import Taken
 
 EVERY = 30.0  # seconds between two looks
 LONGEST = 600.0  # seconds to wait after failures, unless looks are further apart

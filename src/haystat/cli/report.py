@@ -10,7 +10,7 @@ import typer
 from haystat.cli.ask import STUDY
 from haystat.cli.show import JSON, console, print_json
 from haystat.cli.status import LEVEL
-from haystat.disk import write_whole
+from haystat.core.disk import write_whole
 from haystat.errors import BadOption
 from haystat.report import FORMATS, collect
 from haystat.study import Study

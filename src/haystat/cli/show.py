@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from haystat.decisions.places import InUse
-from haystat.estimation.result import Estimate, worth_sentence
+from haystat.decisions.candidate_thresholds import InUse
+from haystat.inference.estimate import Estimate, worth_sentence
 
 MOST_ROWS = 40  # components of an estimate that are shown one by one
 PIPE_WIDTH = 112

@@ -10,7 +10,7 @@ from haystat.cli.new import KEY, UNBLOCKED, id_columns, key_column, split, value
 from haystat.cli.show import JSON, busy, console, print_json
 from haystat.engines.open import SKETCH, open_pool
 from haystat.errors import BadOption
-from haystat.study.source import unblocked_tables
+from haystat.study.pool_source import unblocked_tables
 
 ENGINE = typer.Option(
     None, help="For files too big for memory: duckdb, spark, or a master such as spark://host:7077."

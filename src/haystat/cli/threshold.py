@@ -10,9 +10,9 @@ import typer
 
 from haystat.cli.ask import STUDY
 from haystat.cli.show import JSON, console, print_json
-from haystat.disk import write_whole
+from haystat.core.disk import write_whole
 from haystat.errors import BadOption
-from haystat.report.cuts import cuts_picture
+from haystat.report.thresholds import cuts_picture
 from haystat.study import Study
 
 

@@ -15,7 +15,7 @@ from haystat.cli.status import LEVEL
 from haystat.comparison.change import change as make_change
 from haystat.errors import BadOption
 from haystat.study import PoolFile, Study
-from haystat.study.answers import print_csv, write_rows
+from haystat.study.answer_files import print_csv, write_rows
 from haystat.study.label_bank import COLUMNS, known_labels, version_name
 
 

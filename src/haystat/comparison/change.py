@@ -19,19 +19,20 @@ from typing import Any
 import numpy as np
 
 from haystat import measures
-from haystat.arguments import brief
+from haystat.core.arguments import brief
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption
-from haystat.estimates import estimate_state
-from haystat.journal import Line
-from haystat.loop import Loop
+from haystat.loop.estimates import estimate_state
+from haystat.loop.journal import Line
+from haystat.loop.loop import Loop
+from haystat.loop.state import Answer, State
 from haystat.measures.base import Measure
 from haystat.measures.combine import Combination, Several
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Schema
+from haystat.measures.outputs import Schema
 from haystat.measures.within import Within
 from haystat.pool.memory import Pool
-from haystat.pool.order import keys_of
+from haystat.pool.permanent_numbers import keys_of
 from haystat.pool.version import Drawn, VersionPool, order_seed, places_in
-from haystat.state import Answer, State
 from haystat.versions import ancestors_of, carried, carried_data, version_seed
 
 BEFORE, AFTER = "before", "after"

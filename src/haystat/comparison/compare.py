@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from haystat import measures
-from haystat.arguments import brief, checked_choice, checked_integer, several_names
 from haystat.comparison.duels import BETTER, INTERVALS, Decided, Duel, duels, n_rivals
+from haystat.core.arguments import brief, checked_choice, checked_integer, several_names
 from haystat.designs.base import Design
 from haystat.errors import BadOption
-from haystat.estimation.result import Estimate, checked_level
-from haystat.evaluation import Evaluation
-from haystat.loop import Oracle, RandomState
+from haystat.inference.estimate import Estimate, checked_level
+from haystat.loop.evaluation import Evaluation
+from haystat.loop.loop import Oracle, RandomState
 from haystat.measures.base import Measure
 from haystat.measures.combine import Difference, ForSystems
 from haystat.measures.differences import Differences, checked_rivals

@@ -8,10 +8,10 @@ from math import isqrt
 
 import numpy as np
 
-from haystat.arguments import checked_choice
+from haystat.core.arguments import checked_choice
+from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
-from haystat.estimation.result import Estimate
-from haystat.measures.outputs import FloatArray
+from haystat.inference.estimate import Estimate
 
 #: which interval decides -> the property of an estimate
 INTERVALS = {"anytime": "anytime_intervals", "fixed": "intervals"}

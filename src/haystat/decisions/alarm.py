@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from haystat import measures
-from haystat.arguments import checked_integer
+from haystat.core.arguments import checked_integer
 from haystat.designs.continued import Continued
 from haystat.errors import BadOption, NoSupport
-from haystat.estimation.fractions import linear_fractional
-from haystat.estimation.guarantee import rates_between
-from haystat.estimation.guaranteed import Bets, Draws
-from haystat.estimation.result import checked_level
+from haystat.inference.estimate import checked_level
+from haystat.inference.fractions import linear_fractional
+from haystat.inference.guarantee import rates_between
+from haystat.inference.guaranteed_interval import Bets, Draws
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 

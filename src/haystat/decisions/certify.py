@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.decisions.cuts import CutDraws
+from haystat.core.arrays import BoolArray, FloatArray
+from haystat.decisions.threshold_draws import CutDraws
 from haystat.errors import BadOption
 from haystat.measures.operating import checked_share
-from haystat.measures.outputs import BoolArray, FloatArray
 
 MODEL_SHARE = 0.5  # of the allowed error is spent on the draws, the rest on the model being wrong
 WORTHWHILE = 0.01  # of the positives, below which a cut is not looked at

@@ -15,12 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.stats import norm
 
-from haystat.arguments import checked_choice
+from haystat.core.arguments import checked_choice
 from haystat.decisions.requirements import Requirement, parsed
 from haystat.errors import BadOption
-from haystat.estimation.credible import CredibleEstimate
-from haystat.estimation.result import Estimate, checked_level
-from haystat.estimation.sequences import sequence_multiplier
+from haystat.inference.confidence_sequences import sequence_multiplier
+from haystat.inference.credible import CredibleEstimate
+from haystat.inference.estimate import Estimate, checked_level
 from haystat.measures.outputs import Schema
 from haystat.pool.base import AnyPool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
 from haystat.errors import BadOption
 from haystat.measures import resolve
 from haystat.measures.base import Measure

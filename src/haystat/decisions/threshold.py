@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
+from haystat.decisions.candidate_thresholds import Places
 from haystat.decisions.certify import (
     Need,
     best_cut,
@@ -18,10 +19,9 @@ from haystat.decisions.certify import (
     labels_to_settle,
     lower_band,
 )
-from haystat.decisions.cuts import CutCounts, CutDraws, draws_of
-from haystat.decisions.places import Places
+from haystat.decisions.threshold_draws import CutCounts, CutDraws, draws_of
 from haystat.errors import BadOption
-from haystat.estimation.result import Estimate, checked_level
+from haystat.inference.estimate import Estimate, checked_level
 from haystat.measures.base import Measure
 
 MEASURES = ("precision", "recall", "f1", "false_positive_rate")

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
 from haystat.designs.adaptive import Adaptive, AdaptiveFlat
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Batch, Choice, Design, Proposal, Sheet

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.adaptive_regression import RegressionState
 from haystat.designs.adaptive_stochastic import StochasticState
 from haystat.designs.base import Batch, Proposal, count_labels
 from haystat.designs.replacement import ReplacementDesign, normalised
 from haystat.errors import BadOption
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.models.dirichlet_tree import DirichletTree, TreeState
 from haystat.pool.problem import Problem
 from haystat.pool.tree import Tree, flat_tree
-from haystat.response.dirichlet_tree import DirichletTree, TreeState
 
 FIRST_ITERATIONS = 1000  # of EM, before the first label
 

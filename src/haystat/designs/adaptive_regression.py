@@ -7,12 +7,12 @@ from typing import cast
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Batch, Proposal
-from haystat.measures.outputs import FloatArray, IntArray
-from haystat.pool.numbers import NumberLosses
+from haystat.models.gaussian_tree import GaussianTree
+from haystat.pool.number_losses import NumberLosses
 from haystat.pool.problem import Problem
 from haystat.pool.tree import Tree
-from haystat.response.gaussian_tree import GaussianTree
 
 DEFENSIVE = 0.5  # share of the proposal that does not learn
 

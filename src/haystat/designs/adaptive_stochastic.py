@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray
 from haystat.designs.base import Batch, Proposal
 from haystat.designs.importance import root_mean_square
 from haystat.designs.replacement import normalised
-from haystat.measures.outputs import FloatArray
+from haystat.models.dirichlet_tree_stochastic import WeightedDirichletTree
 from haystat.pool.problem import Problem
 from haystat.pool.tree import Tree
-from haystat.response.dirichlet_tree_stochastic import WeightedDirichletTree
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Every item is labelled at most once. A stage gives each cell a size, the standard deviation of what
 one of its items adds to the measure by the model (Neyman's allocation), and draws so that the
 probability of having been drawn approaches a multiple of that size (designs/clocks.py). Estimates
-are made by the model, from draws of its posterior (estimation/posterior.py); that draws are made
+are made by the model, from draws of its posterior (inference/posterior.py); that draws are made
 with known rates, always positive where a loss can be, is what the guaranteed interval rests on.
 """
 
@@ -14,22 +14,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Batch, Choice, Design, Sheet, count_labels
 from haystat.designs.clocks import stage_rates, take
 from haystat.designs.stratified import once_each
 from haystat.errors import BadOption
-from haystat.estimation.assisted import assisted_from
-from haystat.estimation.result import Estimate
-from haystat.estimation.sample import Sample
+from haystat.inference.assisted import assisted_from
+from haystat.inference.estimate import Estimate
+from haystat.inference.sample import Sample
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.models.label_view import LabelView, label_view
+from haystat.models.posterior import QUICK, mean_root
+from haystat.models.regions import Regions
+from haystat.models.settings import ModelSettings
+from haystat.models.threads import one_thread
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
-from haystat.response.labels import LabelView, label_view
-from haystat.response.posterior import QUICK, mean_root
-from haystat.response.regions import Regions
-from haystat.response.settings import ModelSettings
-from haystat.response.threads import one_thread
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.estimation.result import Estimate
-from haystat.estimation.sample import Sample
-from haystat.estimation.weighted import weighted
+from haystat.core.arrays import FloatArray, IntArray
+from haystat.inference.estimate import Estimate
+from haystat.inference.sample import Sample
+from haystat.inference.weighted_draws import weighted
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
 

@@ -16,7 +16,7 @@ from math import log
 
 import numpy as np
 
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.core.arrays import FloatArray, IntArray
 
 STEPS = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
 ALL_BITS = (1 << 64) - 1

@@ -16,22 +16,22 @@ from typing import Any
 
 import numpy as np
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.designs.assisted import Assisted, AssistedState
 from haystat.designs.base import Batch, Choice, Design, Sheet
 from haystat.designs.clocks import Start, stage_rates, take
 from haystat.designs.stratified import once_each
 from haystat.errors import BadOption
-from haystat.estimation.guarantee import Guarantee, rates_between
-from haystat.estimation.guaranteed import Draws
-from haystat.estimation.result import Estimate
-from haystat.estimation.sample import Sample, stage_rng
+from haystat.inference.estimate import Estimate
+from haystat.inference.guarantee import Guarantee, rates_between
+from haystat.inference.guaranteed_interval import Draws
+from haystat.inference.sample import Sample, stage_rng
 from haystat.measures.base import Measure
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray
+from haystat.models.label_view import LabelView
+from haystat.models.regions import Regions
 from haystat.pool.base import View
 from haystat.pool.cells import Before
 from haystat.pool.problem import Problem
-from haystat.response.labels import LabelView
-from haystat.response.regions import Regions
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray
 from haystat.designs.base import Batch, Proposal
 from haystat.designs.replacement import ReplacementDesign, normalised
-from haystat.measures.outputs import FloatArray
 from haystat.pool.problem import Problem
 
 

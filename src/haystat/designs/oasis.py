@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray
 from haystat.designs.base import Batch, Proposal
 from haystat.designs.replacement import ReplacementDesign
 from haystat.errors import BadOption
-from haystat.measures.outputs import FloatArray
+from haystat.models.beta_strata import BetaStrata
 from haystat.pool.problem import Problem
-from haystat.response.beta_strata import BetaStrata
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Proposal
-from haystat.estimation.diagnostics import kl_divergence
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.inference.diagnostics import kl_divergence
 from haystat.pool.problem import Problem
 
 

@@ -20,8 +20,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Choice, Design, Proposal, Sheet
-from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.problem import Problem
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Batch, Choice, Design, Sheet
-from haystat.estimation.result import Estimate
-from haystat.estimation.sample import Sample
-from haystat.estimation.weighted import stratified
+from haystat.inference.estimate import Estimate
+from haystat.inference.sample import Sample
+from haystat.inference.weighted_draws import stratified
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
 

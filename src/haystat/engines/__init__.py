@@ -1,5 +1,5 @@
 """Pools too big for memory: one sketch, over Ibis (DuckDB in this process, Spark on a cluster)."""
 
-from haystat.engines.tables import Side, Unblocked
+from haystat.engines.side_tables import Side, Unblocked
 
 __all__ = ["Side", "Unblocked"]

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray
 from haystat.engines.columns import Columns, is_class, mean_of
 from haystat.engines.source import Source
 from haystat.errors import (
@@ -19,7 +20,6 @@ from haystat.errors import (
     PoolError,
     UnknownLabel,
 )
-from haystat.measures.outputs import FloatArray
 from haystat.pool.checks import LARGEST
 
 SUM_TOLERANCE = 1e-8 + 1e-5  # of probabilities that sum to 1, as numpy.isclose has it

@@ -14,22 +14,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from haystat.arguments import brief, checked_integer
+from haystat.core.arguments import brief, checked_integer
+from haystat.core.arrays import IntArray
+from haystat.core.progress import progress_bar
 from haystat.engines.checks import Summary
 from haystat.engines.columns import Columns, prediction_name
-from haystat.engines.cut import make_cut
 from haystat.engines.passes import PLACE, Found, Groups, Layout
 from haystat.engines.pool import EnginePool, Settings
 from haystat.engines.records import Lookup
 from haystat.engines.sketch import Sketch, make_atoms, merged, take
+from haystat.engines.strata import make_cut
 from haystat.engines.stream import Bins, Reservoir, absorb, make_bins
 from haystat.errors import BadOption, BadScore, EmptyPool
-from haystat.measures.outputs import IntArray
 from haystat.pool import checks
 from haystat.pool.cells import FIRST_CANDIDATES
-from haystat.pool.order import permanent_numbers
+from haystat.pool.permanent_numbers import permanent_numbers
 from haystat.pool.predictions import checked_threshold
-from haystat.progress import progress_bar
 
 CHUNK = 1 << 20  # pairs that are scored at a time
 COLUMNS = Columns(("pair",), ("score",))

@@ -14,7 +14,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from haystat.measures.outputs import FloatArray
+from haystat.core.arrays import FloatArray
 from haystat.pool.prior import SMALLEST
 from haystat.pool.scales import Scale
 

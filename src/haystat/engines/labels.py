@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from haystat.core.arrays import IntArray
 from haystat.engines.checks import Fault, refuse
 from haystat.engines.columns import check_labels, check_present, has_label, is_class
 from haystat.engines.passes import Groups, Layout, grouped, stacked
 from haystat.engines.source import Source
 from haystat.errors import PoolChanged, UnknownLabel
-from haystat.measures.outputs import IntArray
 
 LABEL = "hs_label"
 

@@ -11,16 +11,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from haystat.engines.held import Held, MergedOrder
+from haystat.core.arrays import IntArray
 from haystat.engines.sketch import atom_sums
+from haystat.engines.sketch_items import MergedOrder, SketchItems
 from haystat.measures.base import Measure
-from haystat.measures.outputs import IntArray, Outputs
+from haystat.measures.outputs import Outputs
 from haystat.pool.losses import MeanLosses
-from haystat.pool.numbers import NumberLosses, given_deviation, number_losses, same_deviation
+from haystat.pool.number_losses import NumberLosses, given_deviation, number_losses, same_deviation
 
 
 def binned_losses(
-    measure: Measure, held: Held, of_atom: IntArray, size: IntArray, n_classes: int
+    measure: Measure, held: SketchItems, of_atom: IntArray, size: IntArray, n_classes: int
 ) -> MeanLosses:
     """Loss moments of every cell under each label."""
     groups, atom_of, atoms = held.sketch.groups, held.sketch.atom_of, held.sketch.atoms
@@ -43,7 +44,7 @@ def binned_losses(
 
 def binned_number_losses(
     measure: Measure,
-    held: Held,
+    held: SketchItems,
     of_atom: IntArray,
     size: IntArray,
     spread: float,

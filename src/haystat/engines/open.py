@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haystat.arguments import several_names
+from haystat.core.arguments import several_names
 from haystat.engines.extras import needed
 from haystat.errors import PoolChanged
 from haystat.pool.cells import FIRST_CANDIDATES
@@ -14,7 +14,7 @@ from haystat.pool.cells import FIRST_CANDIDATES
 if TYPE_CHECKING:
     from haystat.engines.cross import CrossPool
     from haystat.engines.pool import EnginePool
-    from haystat.engines.tables import Side, Unblocked
+    from haystat.engines.side_tables import Side, Unblocked
 
 SKETCH = ".sketch"
 
@@ -66,8 +66,8 @@ def open_pool(
     needed("ibis", "a pool too big for memory")
     if isinstance(source, str | Path) and str(source).endswith(SKETCH):
         return _from_sketch(Path(source))
+    from haystat.engines.build import check_columns, checked_options, make_pool
     from haystat.engines.columns import Columns
-    from haystat.engines.make import check_columns, checked_options, make_pool
 
     named = Columns(
         id=several_names("id", id),
@@ -110,9 +110,9 @@ def cross_pool(left: Any, right: Any, score: Any, **options: Any) -> CrossPool:
 
 
 def _from_sketch(path: Path) -> EnginePool:
-    from haystat.engines.file import read_parts
-    from haystat.engines.make import find_again
+    from haystat.engines.build import find_again
     from haystat.engines.pool import EnginePool, Settings
+    from haystat.engines.sketch_file import read_parts
 
     parts = read_parts(path)
     header = parts["header"]

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import (
     DEVIATION,
     ID,
@@ -22,10 +23,9 @@ from haystat.engines.columns import (
     share_name,
 )
 from haystat.engines.grid import Grid, with_reached
-from haystat.engines.number import with_number
+from haystat.engines.permanent_numbers import with_number
 from haystat.engines.source import Source
 from haystat.errors import BadOption
-from haystat.measures.outputs import FloatArray, IntArray
 
 PLACE, U, ATOM, LIMIT = "hs_place", "hs_u", "hs_atom", "hs_limit"
 MOST_GROUPS = 1 << 20

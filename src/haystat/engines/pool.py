@@ -13,11 +13,10 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.arguments import checked_path
+from haystat.core.arguments import checked_path
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.checks import Summary
-from haystat.engines.cut import Cut
 from haystat.engines.grid import threshold_grid
-from haystat.engines.held import TAG_BITS, CellOf, Held, MergedOrder
 from haystat.engines.labels import read_labels
 from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.passes import Layout, read_groups
@@ -30,12 +29,14 @@ from haystat.engines.sketch import (
     make_atoms,
     plain_id,
 )
+from haystat.engines.sketch_items import TAG_BITS, CellOf, MergedOrder, SketchItems
 from haystat.engines.source import Source
+from haystat.engines.strata import Cut
 from haystat.errors import BadOption, PoolError, UnknownItem
 from haystat.measures.base import Measure
 from haystat.measures.combine import Several
 from haystat.measures.facts import InMask, ScoreBin
-from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.weighted import WeightBin
 from haystat.pool import prior
 from haystat.pool.base import Order
@@ -94,8 +95,8 @@ class EnginePool:
         self.cut = cut
         self.settings = settings
         self.lookup = lookup
-        self._all: dict[Bins, Held] = {}
-        self._by_tag: dict[int, Held] = {}
+        self._all: dict[Bins, SketchItems] = {}
+        self._by_tag: dict[int, SketchItems] = {}
         self._numbers_of: dict[int, tuple[int, dict[Any, int]]] = {}
         first = sketch or self._sketched(layout)
         self._all[()] = self._held((), layout, first)
@@ -128,7 +129,7 @@ class EnginePool:
         return self.source is not None
 
     @property
-    def held(self) -> Held:
+    def held(self) -> SketchItems:
         """The sketch without thresholds of a curve."""
         return self._all[()]
 
@@ -253,7 +254,7 @@ class EnginePool:
 
     def save(self, path: str | Path) -> None:
         """Write the sketch as one file, whole or not at all; hs.open_pool reads it again."""
-        from haystat.engines.file import write_pool
+        from haystat.engines.sketch_file import write_pool
 
         write_pool(self, checked_path("the file to write", path))
 
@@ -270,7 +271,7 @@ class EnginePool:
         digest.update(repr(groups.key.to_pydict()).encode())
         return digest.hexdigest()[:16]
 
-    def _mean_prior(self, held: Held, of_atom: IntArray, size: IntArray) -> FloatArray:
+    def _mean_prior(self, held: SketchItems, of_atom: IntArray, size: IntArray) -> FloatArray:
         """Mean prior p(y|x) of each cell, (K, C)."""
         n_classes, columns, sketch = len(self.classes), self.layout.columns, held.sketch
         if not n_classes:
@@ -290,7 +291,7 @@ class EnginePool:
             shares = np.asarray(np.mean(means, axis=0))
         return prior.kept_possible(shares)
 
-    def _held_for(self, measure: Measure) -> Held:
+    def _held_for(self, measure: Measure) -> SketchItems:
         facts = measure.facts() or ()
         if any(isinstance(fact, WeightBin) for fact in facts):
             raise BadOption("weights are for pools in memory: hs.Pool(…, columns={…})")
@@ -332,7 +333,7 @@ class EnginePool:
         source = self._source("further items of a cell")
         return fetched(source, layout, sketch, limit, n_wanted, seed)
 
-    def _held(self, bins: Bins, layout: Layout, sketch: Sketch) -> Held:
+    def _held(self, bins: Bins, layout: Layout, sketch: Sketch) -> SketchItems:
         def fetch(known: Sketch, limit: IntArray, n_wanted: IntArray) -> Sketch:
             return self._fetched(layout, known, limit, n_wanted, self.settings.seed)
 
@@ -342,14 +343,14 @@ class EnginePool:
             tag = tag % MOST_TAGS + 1
             if len(self._by_tag) > MOST_TAGS:
                 raise BadOption(f"a pool serves {MOST_TAGS} sets of thresholds; open it again")
-        held = Held(layout, sketch, tag, fetch, self.has_more)
+        held = SketchItems(layout, sketch, tag, fetch, self.has_more)
         self._by_tag[tag] = held
         return held
 
-    def _of(self, index: IntArray) -> Held:
+    def _of(self, index: IntArray) -> SketchItems:
         return self._by_tag[int(index[0]) >> TAG_BITS if len(index) else 0]
 
-    def _numbers(self, held: Held) -> dict[Any, int]:
+    def _numbers(self, held: SketchItems) -> dict[Any, int]:
         """The numbers of all candidates by id."""
         items = held.sketch.items
         known = self._numbers_of.get(held.tag, (-1, {}))

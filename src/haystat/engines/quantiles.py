@@ -14,9 +14,9 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.grid import Grid, with_reached
 from haystat.engines.source import Source
-from haystat.measures.outputs import FloatArray, IntArray
 
 BINS = 1 << 18  # of a pass, over all spans
 VALUE, SPAN, BIN = "hs_value", "hs_span", "hs_bin"

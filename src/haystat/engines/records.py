@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
 from haystat.engines.columns import ID, Columns
+from haystat.engines.side_tables import Side, Unblocked
 from haystat.engines.source import Source, find_source
-from haystat.engines.tables import Side, Unblocked
 from haystat.errors import BadOption, PoolChanged, PoolError
 
 Rows = dict[str, list[Any]]

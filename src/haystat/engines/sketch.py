@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.checks import refuse_duplicates
 from haystat.engines.columns import Columns, fact_name, prediction_name
-from haystat.engines.cut import Cut
 from haystat.engines.passes import PLACE, Found, Groups, Layout, bin_names, read_smallest
 from haystat.engines.source import Source
+from haystat.engines.strata import Cut
 from haystat.errors import PoolChanged
-from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.cells import thresholds
 
 FACTOR = 4  # by which more is fetched where a cell got too few

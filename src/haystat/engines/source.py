@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from haystat.arguments import brief, checked_path
-from haystat.disk import not_utf8, readable
+from haystat.core.arguments import brief, checked_path
+from haystat.core.disk import not_utf8, readable
+from haystat.core.tables import LEADING_ZERO, refuse_twins
 from haystat.engines import spark
 from haystat.engines.extras import needed
 from haystat.errors import (
@@ -23,7 +24,6 @@ from haystat.errors import (
     UnknownName,
     first_line,
 )
-from haystat.files import LEADING_ZERO, refuse_twins
 
 DATABASES = (".duckdb", ".ddb", ".db")
 PARQUET = (".parquet", ".pq")

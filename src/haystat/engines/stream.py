@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.engines.stream_loops import SHIFT, take_in
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.pool.checks import LARGEST
-from haystat.pool.order import round_keys
+from haystat.pool.permanent_numbers import round_keys
 
 ROOM = 4  # items a group has room for, for each that is wanted
 LARGEST_INTEGER = np.iinfo(np.int64).max

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from haystat.pool.order import HALF, MULTIPLIERS, PRIME
+from haystat.pool.permanent_numbers import HALF, MULTIPLIERS, PRIME
 
 SHIFT = 42  # sign, exponent and the first 10 binary digits of a double are its box
 BLOCK = 1 << 11  # scores that are looked at together

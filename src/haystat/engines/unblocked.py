@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import PAIR_SIGN, Columns
 from haystat.engines.passes import PLACE, Found, Groups, Layout, id_array
 from haystat.engines.pool import EnginePool
 from haystat.engines.records import blocked_among
+from haystat.engines.side_tables import Unblocked
 from haystat.engines.sketch import Sketch, merged, take
 from haystat.engines.source import Source, find_source
-from haystat.engines.tables import Unblocked
 from haystat.errors import BadOption, PoolError
-from haystat.measures.outputs import FloatArray, IntArray
-from haystat.pool.order import HALF, MULTIPLIERS, PRIME, round_keys
+from haystat.pool.permanent_numbers import HALF, MULTIPLIERS, PRIME, round_keys
 
 
 @dataclass(frozen=True)

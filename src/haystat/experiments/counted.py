@@ -13,10 +13,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.experiments.repeat import Experiment
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 from haystat.planning.rehearsal import StandIn, stand_in
 from haystat.pool.base import AnyPool
 from haystat.pool.cells import Cells

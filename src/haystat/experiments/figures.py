@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haystat.measures.outputs import FloatArray
+from haystat.core.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

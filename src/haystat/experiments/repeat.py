@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Design
 from haystat.designs.optimal import Optimum, divergence, optimal_proposal
-from haystat.estimates import estimate_from
-from haystat.estimation.result import Estimate
-from haystat.ledger import Ledger
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.inference.estimate import Estimate
+from haystat.loop.estimates import estimate_from
+from haystat.loop.ledger import Ledger
+from haystat.loop.state import LEDGERS
 from haystat.pool.memory import Pool
 from haystat.pool.problem import Problem
-from haystat.state import LEDGERS
 
 BLOCK = 1 << 16  # items whose losses are held at a time
 ROUNDING = 1e-12  # by which a known value may miss the truth

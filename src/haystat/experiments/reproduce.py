@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haystat import __version__
+from haystat.core.arrays import FloatArray
 from haystat.experiments import figures
 from haystat.experiments.page import write_page
 from haystat.experiments.repeat import Experiment, Record
 from haystat.experiments.simulate import plan, run, table
 from haystat.experiments.tasks import N_STRATA, TASKS, Task, find_pools
-from haystat.measures.outputs import FloatArray
 
 if TYPE_CHECKING:
     from pandas import DataFrame

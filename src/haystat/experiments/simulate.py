@@ -15,16 +15,18 @@ from numpy.typing import ArrayLike
 
 import haystat
 from haystat import __version__, designs, measures
-from haystat.arguments import brief, checked_choice, checked_integer, is_listed
+from haystat.core.arguments import brief, checked_choice, checked_integer, is_listed
+from haystat.core.progress import progress_bar
 from haystat.designs.base import Design
 from haystat.errors import BadOption, BudgetError
-from haystat.estimation.result import checked_level
 from haystat.experiments.counted import CountedExperiment, counted_facts
 from haystat.experiments.repeat import Experiment, Record
 from haystat.experiments.store import Store
 from haystat.experiments.summary import summarise
 from haystat.experiments.workers import Task, run_tasks
-from haystat.loop import RandomState, seed_from
+from haystat.inference.estimate import checked_level
+from haystat.loop.loop import RandomState, seed_from
+from haystat.loop.state import LEDGERS
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import (
@@ -36,8 +38,6 @@ from haystat.pool.checks import (
 from haystat.pool.memory import Pool
 from haystat.pool.predictions import class_indices
 from haystat.pool.problem import pose
-from haystat.progress import progress_bar
-from haystat.state import LEDGERS
 
 #: files and folders of the package that decide what a repeat finds
 CODE = (

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from haystat.arguments import checked_path
-from haystat.disk import writable
+from haystat.core.arguments import checked_path
+from haystat.core.disk import writable
 from haystat.errors import FileError
 from haystat.experiments.repeat import Record
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from haystat.experiments.limit import best_variance
+from haystat.core.arrays import FloatArray, IntArray
+from haystat.experiments.best_variance import best_variance
 from haystat.experiments.repeat import Experiment, Record
-from haystat.measures.outputs import FloatArray, IntArray
 
 RESAMPLES = 1000  # of the bootstrap
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from haystat.errors import FileError
-from haystat.experiments.files import PAPER_SUFFIXES, LabelledPool, read_pool
+from haystat.experiments.labelled_pool import PAPER_SUFFIXES, LabelledPool, read_pool
 from haystat.measures import PRCurve
 from haystat.measures.base import Measure
 

@@ -17,7 +17,7 @@ from haystat.formats.base import (
     read_objects,
     shown_text,
 )
-from haystat.study.questions import Question
+from haystat.study.question import Question
 
 QUESTION = "label"
 MARK = "haystat"  # metadata of Argilla are texts and numbers, so our part is JSON inside a text

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.disk import existing_file, not_utf8, readable
+from haystat.core.disk import existing_file, not_utf8, readable
+from haystat.core.tables import read_columns
 from haystat.errors import BadOption, FileError, first_line
-from haystat.files import read_columns
 from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
-from haystat.study.answers import write_rows
-from haystat.study.questions import Question
+from haystat.study.answer_files import write_rows
+from haystat.study.question import Question
 from haystat.study.spelling import strict_json
 from haystat.study.study import Study
 

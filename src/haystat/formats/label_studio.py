@@ -21,7 +21,7 @@ from haystat.formats.base import (
     shown_text,
 )
 from haystat.formats.label_studio_api import Server, project_tasks
-from haystat.study.questions import Question
+from haystat.study.question import Question
 
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 CHOICES = "haystat_label"

@@ -18,7 +18,7 @@ from haystat.formats.base import (
     read_objects,
     shown_text,
 )
-from haystat.study.questions import Question
+from haystat.study.question import Question
 
 
 def tasks(given: Tasks) -> str:

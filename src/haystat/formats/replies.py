@@ -18,7 +18,7 @@ from haystat.errors import (
 )
 from haystat.formats.base import Format, Reply
 from haystat.formats.label_studio_api import Server
-from haystat.study.answers import Row, Taken, take_rows
+from haystat.study.answer_files import Row, Taken, take_rows
 from haystat.study.study import Study
 
 Labels = Sequence[Reply]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from haystat.arguments import brief
-from haystat.disk import write_whole
+from haystat.core.arguments import brief
+from haystat.core.disk import write_whole
 from haystat.errors import BadOption, FileError
 from haystat.formats.base import Format, PoolTable, Reply, read_text
 from haystat.study.spelling import whole_number

@@ -1,6 +1,6 @@
 """What is estimated: each measure is a loss, a map g of the mean loss, and its Jacobian."""
 
-from haystat.measures.agreement import MCC, Accuracy, BalancedAccuracy
+from haystat.measures.all_classes import MCC, Accuracy, BalancedAccuracy
 from haystat.measures.base import Measure
 from haystat.measures.combine import Difference, ForSystems, Several
 from haystat.measures.confusion import (
@@ -30,7 +30,7 @@ from haystat.measures.regression import (
 )
 from haystat.measures.roc import ROCAUC, ROCCurve
 from haystat.measures.systems import ClassMeasure, ScoreMeasure, SystemMeasure
-from haystat.measures.threshold import Threshold
+from haystat.measures.threshold_search import Threshold
 from haystat.measures.weighted import Weighted
 from haystat.measures.within import Within
 

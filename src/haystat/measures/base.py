@@ -11,9 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.facts import Fact, encode
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 
 COMPLEX_STEP = 1e-30
 #: numbers in the largest temporary array of losses (32 MiB)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure
 from haystat.measures.facts import Fact, union
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 
 
 class Joint(Measure, ABC):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import finite, ratio
 from haystat.measures.facts import Fact, PredictedClass
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 from haystat.measures.systems import ClassMeasure
 
 

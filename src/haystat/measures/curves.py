@@ -13,10 +13,11 @@ from typing import Self
 
 import numpy as np
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure, finite, ratio
 from haystat.measures.facts import Fact, ScoreBin
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.systems import ScoreMeasure
 
 

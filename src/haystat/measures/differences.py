@@ -8,10 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure
 from haystat.measures.combine import Combination, ForSystems, Joint
-from haystat.measures.outputs import FloatArray, Schema
+from haystat.measures.outputs import Schema
 
 
 @dataclass(frozen=True)

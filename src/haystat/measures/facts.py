@@ -10,7 +10,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.measures.outputs import Outputs
 
 #: more combinations than this are no signature: they would make a cell of nearly every item
 MOST_CODES = 1 << 31

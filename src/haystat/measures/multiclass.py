@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure, check_jacobian
 from haystat.measures.combine import Combination, Joint
 from haystat.measures.confusion import OneVsRest, Ratio
 from haystat.measures.facts import Fact
-from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from typing import Self
 
 import numpy as np
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
+from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
 from haystat.measures.base import finite
 from haystat.measures.curves import OneOverThresholds
-from haystat.measures.outputs import FloatArray, Schema
+from haystat.measures.outputs import Schema
 from haystat.measures.roc import OverLogits
 
 

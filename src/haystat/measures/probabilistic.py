@@ -8,9 +8,10 @@ from typing import Self
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.systems import ScoreMeasure
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
 from haystat.errors import BadOption, UnknownName
-from haystat.measures.agreement import MCC, Accuracy, BalancedAccuracy
+from haystat.measures.all_classes import MCC, Accuracy, BalancedAccuracy
 from haystat.measures.base import Measure
 from haystat.measures.combine import Several
 from haystat.measures.confusion import (

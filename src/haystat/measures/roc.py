@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import finite, ratio
 from haystat.measures.curves import OneOverThresholds, OverThresholds
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 
 LEAST = 1e-9  # a probability this close to 0 or 1 is at the end of the grid
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.measures.base import Measure
 from haystat.measures.facts import Fact
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 
 OfClass = Callable[[Outputs, IntArray], FloatArray]
 

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption, UnknownName
 from haystat.measures.base import Measure, ratio
 from haystat.measures.facts import Fact, encode, union
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption, LengthMismatch, PoolError, UnknownName
 from haystat.measures.base import Measure, ratio
 from haystat.measures.facts import ColumnEquals, Fact, InMask, union
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 
 
 @dataclass(frozen=True)

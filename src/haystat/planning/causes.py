@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.measures.outputs import BoolArray, FloatArray
+from haystat.core.arrays import BoolArray, FloatArray
+from haystat.models.ranks import predicted_low, ranks
 from haystat.planning.rehearsal import Rehearsal
 from haystat.planning.worlds import World
 from haystat.pool.problem import Problem
-from haystat.response.order import predicted_low, ranks
 
 NEAR = 5.0  # times as many items as are predicted positive: how far "just below" reaches
 LEAST_SHARE = 0.05  # of the error, to be worth a word

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from haystat import designs, measures
-from haystat.arguments import checked_choice, checked_integer, checked_number
+from haystat.core.arguments import checked_choice, checked_integer, checked_number
+from haystat.core.arrays import FloatArray
 from haystat.designs.base import Design
-from haystat.estimation.result import Estimate, checked_level
-from haystat.estimation.sequences import sequence_multiplier
-from haystat.loop import RandomState, seed_from
+from haystat.inference.confidence_sequences import sequence_multiplier
+from haystat.inference.estimate import Estimate, checked_level
+from haystat.loop.loop import RandomState, seed_from
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray
 from haystat.planning.causes import Cause, causes, widest_components
 from haystat.planning.passive import passive_labels
 from haystat.planning.rehearsal import rehearse

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Design
-from haystat.estimates import estimate_from
-from haystat.estimation.result import Estimate
-from haystat.ledger import Ledger
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.inference.estimate import Estimate
+from haystat.loop.estimates import estimate_from
+from haystat.loop.ledger import Ledger
+from haystat.measures.outputs import Outputs
 from haystat.planning.worlds import World
 from haystat.pool.problem import Problem
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.models.curve import minus_logit, walk_basis
+from haystat.models.ranks import n_predicted, predicted_low, ranks
 from haystat.pool.problem import Problem
-from haystat.response.curve import minus_logit, walk_basis
-from haystat.response.order import n_predicted, predicted_low, ranks
 
 CREDIBLE = 4.0  # times more or fewer positives claimed by the scores than predicted
 CLAIM_SHARE = 0.75  # of the worlds that follow a credible claim

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses
 from haystat.pool.tree import Tree

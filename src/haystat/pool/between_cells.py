@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import Measure
 from haystat.measures.facts import encode
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 from haystat.pool.base import View
 from haystat.pool.blocks import Blocks
 from haystat.pool.cells import Cells

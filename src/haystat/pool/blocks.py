@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 from haystat.pool.base import View
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 from haystat.pool.ids import Ids
-from haystat.pool.order import as_shares, permanent_numbers
+from haystat.pool.permanent_numbers import as_shares, permanent_numbers
 from haystat.pool.strata import renumber
 
 FIRST_CANDIDATES = 1024  # items a cell keeps ready; more are fetched when it runs dry

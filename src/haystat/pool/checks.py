@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.arguments import brief, checked_integer, checked_text, is_listed, is_unicode
+from haystat.core.arguments import brief, checked_integer, checked_text, is_listed, is_unicode
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import (
     BadOption,
     BadScore,
@@ -18,7 +19,6 @@ from haystat.errors import (
     PoolError,
     UnknownName,
 )
-from haystat.measures.outputs import FloatArray, IntArray
 
 ONLY_SYSTEM = "system"
 LARGEST = 1e300  # the difference of larger scores would overflow

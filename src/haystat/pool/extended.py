@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
+from haystat.core.arrays import BoolArray, IntArray
 from haystat.errors import BadOption, DuplicateId, PoolError, UnknownName
-from haystat.measures.outputs import BoolArray, IntArray
 from haystat.pool.memory import Pool
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.arguments import brief, checked_integer
+from haystat.core.arguments import brief, checked_integer
+from haystat.core.arrays import IntArray
 from haystat.errors import BadOption, LengthMismatch, PoolError, UnknownName
-from haystat.measures.outputs import IntArray
 from haystat.pool import checks
 
 Features = NDArray[np.float32]

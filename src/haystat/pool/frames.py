@@ -10,7 +10,7 @@ import numpy as np
 from narwhals.exceptions import NarwhalsError
 from numpy.typing import NDArray
 
-from haystat.arguments import brief, several_names
+from haystat.core.arguments import brief, several_names
 from haystat.errors import BadOption, UnknownName
 
 

@@ -8,11 +8,11 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.arguments import brief, is_unicode
+from haystat.core.arguments import brief, is_unicode
+from haystat.core.arrays import IntArray
 from haystat.errors import DuplicateId, LengthMismatch, PoolError
-from haystat.measures.outputs import IntArray
 from haystat.pool.checks import as_array
-from haystat.pool.order import keys_of
+from haystat.pool.permanent_numbers import keys_of
 
 
 class Ids(Protocol):

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs
+from haystat.measures.outputs import Outputs
 
 MOST_MOMENTS = 1 << 27  # second moments of losses, 1 GiB
 

@@ -11,17 +11,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.arguments import brief, checked_integer
+from haystat.core.arguments import brief, checked_integer
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
-from haystat.pool.numbers import given_deviation, number_losses, same_deviation
+from haystat.pool.number_losses import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
 from haystat.pool.scales import joint_steps

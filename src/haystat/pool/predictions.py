@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption, UnknownLabel
-from haystat.measures.outputs import FloatArray
 from haystat.pool import checks
 from haystat.pool.prior import looks_like_probabilities, single_scores
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax
 
-from haystat.measures.outputs import FloatArray, IntArray
+from haystat.core.arrays import FloatArray, IntArray
 
 SMALLEST = 1e-9  # probabilities are kept this far from 0 and 1
 DIGITS = 20  # binary digits of a cell's prior that count

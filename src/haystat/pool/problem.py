@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import Measure
-from haystat.measures.outputs import FloatArray, IntArray
 from haystat.pool.base import AnyPool
 from haystat.pool.cells import Cells
 from haystat.pool.losses import CellLosses

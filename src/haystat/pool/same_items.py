@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from haystat.arguments import brief
+from haystat.core.arguments import brief
+from haystat.core.arrays import IntArray
 from haystat.errors import PoolError, UnknownItem
 from haystat.measures.base import Measure
-from haystat.measures.outputs import IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Cells
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.measures.outputs import FloatArray
+from haystat.core.arrays import FloatArray
 from haystat.pool.prior import logit
 from haystat.pool.strata import locate
 

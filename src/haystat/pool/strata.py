@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
-from haystat.measures.outputs import FloatArray
 from haystat.pool import checks
 
 HISTOGRAM_BINS_PER_STRATUM = 4  # 1,024 bins for the paper's 256 strata

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
-from haystat.measures.outputs import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption, PoolError
 from haystat.measures.base import Measure
-from haystat.measures.outputs import BoolArray, FloatArray, IntArray
 from haystat.pool.cells import Before, Candidates, Cells, first_items
 from haystat.pool.memory import Pool
-from haystat.pool.order import keys_of, permanent_numbers, round_keys, unit_numbers
+from haystat.pool.permanent_numbers import keys_of, permanent_numbers, round_keys, unit_numbers
 from haystat.pool.strata import renumber
 
 MOST_LEVELS = 64  # of inclusion probabilities that are kept apart

@@ -11,16 +11,16 @@ import numpy as np
 
 from haystat import __version__
 from haystat.errors import BadOption, HaystatError
-from haystat.estimates import estimate_state
-from haystat.estimation.diagnostics import weight_summary
-from haystat.estimation.result import Estimate, checked_level
+from haystat.inference.diagnostics import weight_summary
+from haystat.inference.estimate import Estimate, checked_level
+from haystat.loop.estimates import estimate_state
+from haystat.loop.score_regions import score_regions
 from haystat.report.confusion import ConfusionMatrix
-from haystat.report.curve import pr_curve
-from haystat.report.cuts import cuts_of
-from haystat.study.answers import draw_totals
+from haystat.report.pr_curve import pr_curve
+from haystat.report.thresholds import cuts_of
+from haystat.study.answer_files import draw_totals
 from haystat.study.leases import StudyState
 from haystat.study.study import Study
-from haystat.tail import tail_report
 
 MOST_COMPONENTS = 12
 MOST_POINTS = 80
@@ -121,7 +121,7 @@ def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str,
 def _regions(state: StudyState, level: float) -> list[dict[str, Any]]:
     """The pool along its score, where items have one label each, a class."""
     try:
-        return tail_report(state, level)
+        return score_regions(state, level)
     except BadOption:
         return []
 

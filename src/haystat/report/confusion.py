@@ -7,8 +7,9 @@ from typing import Self
 
 import numpy as np
 
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.facts import Fact, PredictedClass
-from haystat.measures.outputs import FloatArray, IntArray, Outputs, Schema
+from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.systems import SystemMeasure
 
 

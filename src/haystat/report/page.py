@@ -9,8 +9,8 @@ from typing import Any
 
 from haystat.formats.base import paired_names, shown_text
 from haystat.report import charts, words
-from haystat.report.cuts import cuts_section
 from haystat.report.style import STYLE
+from haystat.report.thresholds import cuts_section
 
 Data = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from haystat.estimation.result import worth_sentence
+from haystat.inference.estimate import worth_sentence
 from haystat.measures import MEASURES
 from haystat.measures.base import Measure
 

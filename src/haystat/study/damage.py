@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from haystat.errors import HaystatError, StudyError
-from haystat.study.sketch import CellDry
+from haystat.study.sketch_pool import CellDry
 
 #: what code raises that trusts values which no longer are what they were
 SYMPTOMS = (

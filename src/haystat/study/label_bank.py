@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from haystat.state import Answer
+from haystat.loop.state import Answer
 from haystat.study.study import Study
 from haystat.study.versions import previous_file, unpacked
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from haystat.journal import Entry, moment
-from haystat.questions import Query
-from haystat.state import State
-from haystat.study.questions import Question
-from haystat.study.sketch import SketchPool
+from haystat.loop.journal import Entry, moment
+from haystat.loop.questions import Query
+from haystat.loop.state import State
+from haystat.study.question import Question
+from haystat.study.sketch_pool import SketchPool
 
 
 class StudyState(State):

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from haystat import measures
-from haystat.arguments import brief
+from haystat.core.arguments import brief
 from haystat.errors import BadOption, ConflictingAnswer, StudyError
-from haystat.estimates import nonresponse
-from haystat.estimation.importance import estimate_importance
-from haystat.estimation.result import Estimate, checked_level, undefined_estimate
-from haystat.estimation.rows import Rows
+from haystat.inference.drawn_items import DrawnItems
+from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
+from haystat.inference.importance import estimate_importance
+from haystat.loop.estimates import nonresponse
+from haystat.loop.reuse import check_reuse
 from haystat.measures.outputs import Outputs
-from haystat.reuse import check_reuse
 from haystat.study.leases import StudyState
 from haystat.study.study import Study
 
@@ -101,10 +101,10 @@ def _check_agreement(one: Study, other: Study) -> None:
             )
 
 
-def _joined(rows: Sequence[Rows]) -> Rows:
+def _joined(rows: Sequence[DrawnItems]) -> DrawnItems:
     """The stages of all studies as stages of one."""
     starts = np.cumsum([0, *(int(part.stage.max()) + 1 for part in rows[:-1])])
-    return Rows(
+    return DrawnItems(
         np.concatenate([part.item for part in rows]),
         np.concatenate([part.stage + start for part, start in zip(rows, starts, strict=True)]),
         np.concatenate([part.label for part in rows]),
@@ -126,7 +126,7 @@ def _joined_outputs(outputs: Sequence[Outputs]) -> Outputs:
 
 
 def _with_warnings(
-    estimate: Estimate, states: Sequence[StudyState], rows: Sequence[Rows]
+    estimate: Estimate, states: Sequence[StudyState], rows: Sequence[DrawnItems]
 ) -> Estimate:
     warnings = list(estimate.warnings)
     if states[0].ledger.design.by_model:

@@ -16,10 +16,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from haystat.drafts import draft_of
+from haystat.core.drafts import draft_of
 from haystat.errors import FileError, StorageError, StorageFull, StudyError, StudyExists
-from haystat.study import opened
-from haystat.study.journal import SqliteJournal
+from haystat.study import open_files
+from haystat.study.sqlite_journal import SqliteJournal
 
 APPLICATION_ID = 0x68617973  # "hays"
 BUSY_SECONDS = 30.0
@@ -68,7 +68,7 @@ class Store:
         except BaseException:
             self.close()
             raise
-        opened.watch(self)
+        open_files.watch(self)
 
     @classmethod
     @contextmanager
@@ -108,7 +108,7 @@ class Store:
 
     def check(self) -> None:
         """Raise in a child that was forked in the middle of a transaction."""
-        opened.check(self.path)
+        open_files.check(self.path)
 
     def copy_to(self, path: str | Path) -> None:
         """A whole copy of the file as it is now, while others may write."""
@@ -123,7 +123,7 @@ class Store:
         """Close the file; the last one to close leaves a single file behind."""
         self._closed = True
         self.hang_up()
-        opened.unwatch(self)
+        open_files.unwatch(self)
 
     def hang_up(self) -> bool:
         """Close the connection, unless a transaction is open; the next use opens another."""
@@ -153,7 +153,7 @@ class Store:
 
         One that was open before a fork is never used after it.
         """
-        opened.check(self.path)
+        open_files.check(self.path)
         if self._closed:
             raise StudyError(f"{self.path} was closed; open it again")
         if self._connection is None:

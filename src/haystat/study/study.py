@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from haystat import designs, measures
-from haystat.annotators import checked_name, checked_rules
-from haystat.arguments import (
+from haystat.core.arguments import (
     brief,
     checked_choice,
     checked_integer,
@@ -21,29 +20,30 @@ from haystat.arguments import (
     checked_text,
     is_listed,
 )
+from haystat.core.disk import readable, writable
+from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.decisions.doubts import PoolWarning, pool_doubts
-from haystat.decisions.places import thresholds_in_use
 from haystat.designs.base import Design
-from haystat.disk import readable, writable
 from haystat.errors import BadOption, StudyError
-from haystat.journal import Clock, now_utc, stamp
-from haystat.live import Draft, Live
-from haystat.loop import Loop, RandomState, checked_number_of_questions, seed_from
+from haystat.loop.annotators import checked_name, checked_rules
+from haystat.loop.journal import Clock, now_utc, stamp
+from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
+from haystat.loop.questions import Query
+from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
+from haystat.loop.shared_state import Draft, SharedState
+from haystat.loop.state import LEDGERS
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.problem import pose
-from haystat.questions import Query
-from haystat.settings import decode_design, decode_measure, decode_rules, encode_settings
-from haystat.state import LEDGERS
+from haystat.study.candidate_source import CandidateSource
 from haystat.study.damage import damage_told
-from haystat.study.journal import next_entry, write
 from haystat.study.leases import StudyState
-from haystat.study.questions import Question, seconds_of
-from haystat.study.sketch import CellDry, Records, SketchPool, first_shares, write_sketch
-from haystat.study.source import PoolFile, circumstances, source_of
+from haystat.study.pool_source import PoolFile, circumstances, source_of
+from haystat.study.question import Question, seconds_of
+from haystat.study.sketch_pool import CellDry, Records, SketchPool, first_shares, write_sketch
+from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.status import Status, status_of
 from haystat.study.store import Store
-from haystat.study.supply import Supply
 from haystat.study.versions import ExtendedSource, VersionSource, create_next
 
 CANDIDATES = 100_000  # items that a study file keeps ready
@@ -97,7 +97,9 @@ class Study(Loop):
         if created is None or created.kind != "created":
             raise StudyError(f"{self.path} has no beginning; run haystat verify, or use a copy")
         self.settings: dict[str, Any] = created.data
-        self.pool = SketchPool(self._store.connection, lambda what: self._supply.pool(what))
+        self.pool = SketchPool(
+            self._store.connection, lambda what: self._candidate_source.pool(what)
+        )
         self.measure = decode_measure(self.settings["measure"], measure).bind(self.pool.schema)
         self.design = decode_design(self.settings["design"], design)
         self.seed: int = self.settings["seed"]
@@ -105,9 +107,11 @@ class Study(Loop):
         given = source if pool is None else source_of(pool, show)
         if given is not None and "version" in self.settings:
             given = VersionSource(given, self.settings)
-        self._supply = Supply(self.path, self.pool, given)
-        self._live: Live[StudyState] = Live(self._store, self.new_state, self._clock)
-        with self._live.reading():
+        self._candidate_source = CandidateSource(self.path, self.pool, given)
+        self._shared: SharedState[StudyState] = SharedState(
+            self._store, self.new_state, self._clock
+        )
+        with self._shared.reading():
             pass  # a damaged journal is refused now, not at the first question
 
     @classmethod
@@ -242,7 +246,7 @@ class Study(Loop):
         length = timedelta(seconds=seconds_of(lease))
         annotator, holder = checked_name(annotator), checked_name(holder)
         holder = annotator if holder is None else holder
-        with self._live.writing() as (state, draft):
+        with self._shared.writing() as (state, draft):
             n = checked_number_of_questions(n, state)
             state.rules.check_name(annotator)
             held = state.held_by(holder, draft.now)[:n] if holder is not None else []
@@ -255,7 +259,7 @@ class Study(Loop):
             if chosen:
                 until = stamp(draft.now + length)
                 draft.add("lease", {**state.named(chosen), "until": until}, holder)
-        with self._live.reading() as state:
+        with self._shared.reading() as state:
             return [state.query(state.questions.at(query.key)) for query in chosen]
 
     def release(self, annotator: str | None, items: Iterable[Any] | None = None) -> None:
@@ -264,7 +268,7 @@ class Study(Loop):
         Without a name, say which items.
         """
         annotator = checked_name(annotator)
-        with self._live.writing() as (state, draft):
+        with self._shared.writing() as (state, draft):
             if items is None and annotator is None:
                 raise BadOption("say whose questions, or which items, are given back")
             if items is not None and (isinstance(items, str) or not is_listed(items)):
@@ -281,7 +285,7 @@ class Study(Loop):
     def note(self, text: str, annotator: str | None = None, item: Any = None) -> None:
         """Write a remark into the journal, about an item or the study."""
         annotator = checked_name(annotator)
-        with self._live.writing() as (state, draft):
+        with self._shared.writing() as (state, draft):
             data = {"text": str(text)}
             if item is not None:
                 data["item"] = state.questions.query(state.find_about(item)).item
@@ -289,23 +293,23 @@ class Study(Loop):
 
     def status(self) -> Status:
         """How far the study is, and who did what."""
-        with self._live.reading() as state:
+        with self._shared.reading() as state:
             return status_of(state, self._clock())
 
     def held_by(self, annotator: str) -> list[Question]:
         """The questions that an annotator holds now."""
         annotator = checked_name(annotator) or ""
-        with self._live.reading() as state:
+        with self._shared.reading() as state:
             return [state.query(question) for question in state.held_by(annotator, self._clock())]
 
     def record_of(self, item: Any) -> dict[str, Any]:
         """The columns to show of an item that was asked about."""
-        with self._live.reading() as state:
+        with self._shared.reading() as state:
             return self.pool.record_of(state.ledger.item_of(state.find_about(item)))
 
     def reading(self) -> AbstractContextManager[StudyState]:
         """The state as of now, for reports: its ledger, answers, leases and pool."""
-        return self._live.reading()
+        return self._shared.reading()
 
     def together(self) -> AbstractContextManager[None]:
         """A block that goes to disk at once: many answers for the price of one.
@@ -313,13 +317,13 @@ class Study(Loop):
         Nothing inside is safe before the block ends; if it fails, nothing was recorded. A call
         that is refused, say for an unknown label, may be caught inside: the others stand.
         """
-        return self._live.together()
+        return self._shared.together()
 
     def copy_to(self, path: str | Path) -> None:
         """A whole copy in another file, while others go on."""
         path = checked_path("the path of a copy", path)
         checked_text("the path of a copy", str(path))
-        with self._live.reading(), writable(path):
+        with self._shared.reading(), writable(path):
             self._store.copy_to(path)
 
     def now(self) -> datetime:
@@ -328,7 +332,7 @@ class Study(Loop):
 
     def whole_source(self, what: str) -> tuple[AnyPool, Records]:
         """The pool that the study was made from and its columns to show; raises if it is gone."""
-        return self._supply.pool_and_records(what)
+        return self._candidate_source.pool_and_records(what)
 
     def connection(self) -> sqlite3.Connection:
         """The connection to the file, for a single read."""
@@ -336,7 +340,7 @@ class Study(Loop):
 
     def close(self) -> None:
         """Close the file."""
-        self._live.close()
+        self._shared.close()
 
     def __enter__(self) -> Self:
         return self
@@ -358,7 +362,7 @@ class Study(Loop):
 
     def whole_pool(self, what: str) -> AnyPool:
         """The pool that the study was made from, to do something; raises if it is not at hand."""
-        return self._supply.pool(what)
+        return self._candidate_source.pool(what)
 
     @property
     def given_measure(self) -> Measure:
@@ -372,7 +376,7 @@ class Study(Loop):
                 stage = state.ledger.draw(n)
                 break
             except CellDry as dry:
-                self._supply.refill(draft, self.measure, dry)
+                self._candidate_source.refill(draft, self.measure, dry)
         if stage.n_new:
             draft.add("stage", state.stage_data(stage, n))
         return state.questions.to_come(stage)

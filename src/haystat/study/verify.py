@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from haystat.arguments import checked_path
+from haystat.core.arguments import checked_path
+from haystat.core.disk import readable
 from haystat.designs.base import Design
-from haystat.disk import readable
 from haystat.errors import HaystatError, StudyError
-from haystat.estimates import estimate_state
-from haystat.estimation.result import Estimate
-from haystat.journal import moment
-from haystat.state import plain
-from haystat.study import journal
+from haystat.inference.estimate import Estimate
+from haystat.loop.estimates import estimate_state
+from haystat.loop.journal import moment
+from haystat.loop.state import plain
+from haystat.study import sqlite_journal
 from haystat.study.damage import SYMPTOMS, damage_told
-from haystat.study.journal import Entry
 from haystat.study.leases import StudyState
-from haystat.study.sketch import CellDry, chunk_digest, sketch_digest
+from haystat.study.sketch_pool import CellDry, chunk_digest, sketch_digest
+from haystat.study.sqlite_journal import Entry
 from haystat.study.store import Store
 from haystat.study.study import Study
 from haystat.study.versions import previous_file, unpacked
@@ -179,7 +179,7 @@ def _read_entries(connection: sqlite3.Connection) -> tuple[list[Entry], list[Fin
         return [], [Finding(None, f"the journal cannot be read: {error}")]
     for seq in numbers:
         try:
-            entries += journal.entries(connection, seq - 1, seq)
+            entries += sqlite_journal.entries(connection, seq - 1, seq)
         except SYMPTOMS as error:
             findings.append(Finding(seq, f"cannot be read: {error}"))
     return entries, findings
@@ -192,7 +192,7 @@ def _chain_findings(entries: list[Entry]) -> Iterator[Finding]:
         yield Finding(None, "the journal has no beginning")
     for entry in entries:
         try:
-            journal.check_link(last, entry)
+            sqlite_journal.check_link(last, entry)
         except StudyError as error:
             yield Finding(entry.seq, str(error))
         last = entry

@@ -19,20 +19,20 @@ from typing import Any, Self
 import numpy as np
 
 from haystat import measures
-from haystat.arguments import checked_integer, checked_path
-from haystat.decisions.places import thresholds_in_use
+from haystat.core.arguments import checked_integer, checked_path
+from haystat.core.arrays import IntArray
+from haystat.core.disk import writable
+from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.designs.base import Design
 from haystat.designs.continued import continued
-from haystat.disk import writable
-from haystat.measures.outputs import IntArray
+from haystat.loop.settings import decode_rules, encode_settings
 from haystat.pool.base import AnyPool
 from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
 from haystat.pool.problem import pose
-from haystat.settings import decode_rules, encode_settings
-from haystat.study.journal import next_entry, write
-from haystat.study.sketch import Records, first_shares, write_sketch
-from haystat.study.source import Source, circumstances
+from haystat.study.pool_source import Source, circumstances
+from haystat.study.sketch_pool import Records, first_shares, write_sketch
+from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.store import Store
 from haystat.versions import Version, next_version, version_pool
 

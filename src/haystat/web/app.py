@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from haystat.drafts import remove_dead_drafts
+from haystat.core.drafts import remove_dead_drafts
 from haystat.errors import (
     ConflictingAnswer,
     HaystatError,
@@ -30,16 +30,16 @@ from haystat.errors import (
     UnknownLabel,
     UnknownName,
 )
-from haystat.web import downloads, pages
+from haystat.web.auth import Auth, TooManyTries, cookie_header
 from haystat.web.body import BadRequest, Unsuitable, limited
-from haystat.web.files import NoSuchFile
-from haystat.web.gate import Gate, client_of
-from haystat.web.guard import Guard, TooManyTries, cookie_header
-from haystat.web.limits import TooLarge
+from haystat.web.middleware import AccessMiddleware, client_of
 from haystat.web.openapi import PATH, openapi
 from haystat.web.operations import OPERATIONS, api_routes
+from haystat.web.routes import downloads, pages
 from haystat.web.settings import Settings
-from haystat.web.shelf import ENDING, NoSuchStudy, Shelf
+from haystat.web.study_folder import ENDING, NoSuchStudy, StudyFolder
+from haystat.web.upload_limits import TooLarge
+from haystat.web.uploads import NoSuchFile
 
 STATIC = Path(__file__).parent / "static"
 DAY = 86400
@@ -73,23 +73,25 @@ FOR_ANNOTATORS = frozenset(
 
 def make_app(settings: Settings) -> Starlette:
     """The application for a folder of studies."""
-    guard = Guard(settings.secret, settings.annotator_secret)
-    shelf = Shelf(settings)
+    auth = Auth(settings.secret, settings.annotator_secret)
+    study_folder = StudyFolder(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await asyncio.to_thread(remove_dead_drafts, settings.folder, DRAFTS)
         if settings.main is not None:
-            await shelf.room(settings.main)  # a study that cannot be opened is refused now
+            await study_folder.room(settings.main)  # a study that cannot be opened is refused now
         drawing = asyncio.create_task(asyncio.to_thread(vega_script))
         yield
-        await shelf.close()
+        await study_folder.close()
         drawing.cancel()
 
     app = Starlette(
         routes=_routes(),
         middleware=[
-            Middleware(Gate, guard=guard, hosts=settings.hosts, for_annotators=FOR_ANNOTATORS)
+            Middleware(
+                AccessMiddleware, auth=auth, hosts=settings.hosts, for_annotators=FOR_ANNOTATORS
+            )
         ],
         exception_handlers={
             HaystatError: _refused,
@@ -99,8 +101,8 @@ def make_app(settings: Settings) -> Starlette:
         },
         lifespan=lifespan,
     )
-    app.state.guard = guard
-    app.state.shelf = shelf
+    app.state.auth = auth
+    app.state.study_folder = study_folder
     return app
 
 
@@ -131,13 +133,13 @@ def _routes() -> list[Route | Mount]:
 
 async def log_in(request: Request) -> Response:
     """Take the token or password from the form."""
-    guard: Guard = request.app.state.guard
+    auth: Auth = request.app.state.auth
     fields = parse_qs((await limited(request, 4096)).decode("utf-8", "replace"))
-    role = guard.role_of(fields.get("secret", [""])[0], client_of(request.scope))
+    role = auth.role_of(fields.get("secret", [""])[0], client_of(request.scope))
     if role is None:
         return pages.login_page(401)
     response = RedirectResponse("/", 303)
-    value = guard.cookie(guard.new_session(role))
+    value = auth.cookie(auth.new_session(role))
     response.headers.append("set-cookie", cookie_header(value, request.url.scheme == "https"))
     return response
 
@@ -166,7 +168,7 @@ def vega_script() -> bytes:
 async def _refused(request: Request, error: Exception) -> Response:
     """A wrong input, or a study that cannot be written: one line, nothing about the machine."""
     status = next(code for kind, code in STATUS if isinstance(error, kind))
-    why = str(error).replace(str(request.app.state.shelf.settings.folder), "…")
+    why = str(error).replace(str(request.app.state.study_folder.settings.folder), "…")
     if request.url.path.startswith("/api/"):
         response: Response = JSONResponse({"error": why}, status)
     else:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from haystat import __version__
 from haystat.web import body, models
-from haystat.web.guard import CSRF_HEADER
+from haystat.web.auth import CSRF_HEADER
 from haystat.web.operations import JSON, OPERATIONS, Operation
 
 Node = dict[str, Any]

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from haystat.web import api, body, hook, manage, models
+from haystat.web import body, models, webhook
+from haystat.web.routes import api, manage
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 
@@ -89,7 +90,7 @@ OPERATIONS = {
         Operation("GET", "/api/preview", manage.preview, managers=True),
         Operation("POST", "/api/plan", manage.plan, managers=True),
         Operation("POST", "/api/upload", manage.upload, status=201, managers=True, sends=BINARY),
-        Operation("POST", "/api/label-studio", hook.label_studio, STUDY, about=hook.BANNED),
+        Operation("POST", "/api/label-studio", webhook.label_studio, STUDY, about=webhook.BANNED),
     )
 }
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from haystat.errors import BadOption
-from haystat.study.journal import Entry
+from haystat.study.sqlite_journal import Entry
 from haystat.study.study import Study
 
 MARK = "haystat page"

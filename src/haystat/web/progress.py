@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.estimation.result import Estimate
-from haystat.stopping import Width
+from haystat.decisions.stopping import Width
+from haystat.inference.estimate import Estimate
 
 LEAST_LABELS = 30  # fewer may have missed all that is rare, however narrow the interval looks
 

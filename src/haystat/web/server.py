@@ -17,7 +17,7 @@ from haystat.errors import BadOption, FileError
 from haystat.web.app import make_app
 from haystat.web.connection import PatientProtocol
 from haystat.web.settings import Settings
-from haystat.web.shelf import Shelf
+from haystat.web.study_folder import StudyFolder
 
 Say = Callable[[str], None]
 PORT = 8321
@@ -71,9 +71,9 @@ def serve(
     app = make_app(settings)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.setswitchinterval(0.001)  # requests are short; none should wait 5 ms for its turn
-    shelf: Shelf = app.state.shelf
+    study_folder: StudyFolder = app.state.study_folder
     links = [(what, f"{link}?token={token}" if token else link) for what, token in tokens]
-    server = _Server(configured(app), lambda: _ready(links, say, open_browser), shelf)
+    server = _Server(configured(app), lambda: _ready(links, say, open_browser), study_folder)
     server.run(sockets=[waiting])
     if not server.started:
         raise FileError("the server did not start; the lines above say why")
@@ -82,10 +82,12 @@ def serve(
 class _Server(uvicorn.Server):
     """A server that says when it is ready, and ends its streams before it stops."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], shelf: Shelf) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], study_folder: StudyFolder
+    ) -> None:
         super().__init__(config)
         self._ready = ready
-        self._shelf = shelf
+        self._study_folder = study_folder
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -93,7 +95,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._shelf.hush()
+        await self._study_folder.hush()
         await super().shutdown(sockets)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from haystat.annotators import agreement
 from haystat.errors import HaystatError
-from haystat.estimates import estimate_state
-from haystat.estimation.result import Estimate
+from haystat.inference.estimate import Estimate
+from haystat.loop.annotators import agreement
+from haystat.loop.estimates import estimate_state
 from haystat.report.words import headline, meaning
 from haystat.study.leases import StudyState
 from haystat.study.status import status_of

@@ -1,0 +1,1 @@
+"""What everything rests on: arrays, checks of arguments, files on disk, tables."""

@@ -1,0 +1,105 @@
+"""The estimator of the default design, also for measures that nothing was drawn for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from haystat.core.arrays import IntArray
+from haystat.inference.credible import credible_estimate
+from haystat.inference.estimate import Estimate
+from haystat.inference.guarantee import Guarantee, draws_of
+from haystat.inference.posterior import Labels, Pools
+from haystat.inference.sample import Sample, stage_rng
+from haystat.inference.weighted_draws import unanswered, waiting, weighted
+from haystat.inference.worth import variance_in_pools
+from haystat.measures.base import Measure
+from haystat.models.threads import one_thread
+from haystat.pool.base import View
+from haystat.pool.blocks import Blocks
+from haystat.pool.losses import equal_losses
+from haystat.pool.problem import Problem
+
+POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
+
+
+def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) -> Estimate:
+    """`measure` from all labels of a sample, by draws from the posterior of the others.
+
+    The draws depend on labels and design alone; how they lie inside the cells, where the measure
+    sees more than the design, has a randomness of its own.
+    """
+    if not sample.any_label:
+        return unanswered(measure, level)
+    if not _model_tells(sample, measure):
+        return weighted(pool, sample, measure, level)
+    with one_thread():
+        item, pools = sample.once("posterior", lambda: draw_pools(sample))
+        blocks = blocks_of(pool, sample.problem, measure)
+        rng = stage_rng(sample.seed, POSTERIOR + 1)
+        inside = pools.within(measure, blocks, pool.outputs(item), rng)
+        risks = inside.risks(measure)
+    doubts = (*pools.doubts(), *waiting(sample))
+    stretch = sample.state.view.model.settings.stretch
+    estimate = credible_estimate(measure, risks, level, len(item), doubts, stretch)
+    variance = variance_in_pools(inside, measure, estimate.details["risk"])
+    details = {**estimate.details, "item_variance": variance, "size": sample.problem.size}
+    guarantee = None if pool.foreign else guarantee_of(sample, measure)
+    return replace(estimate, guarantee=guarantee, details=details)
+
+
+def draw_pools(sample: Sample) -> tuple[IntArray, Pools]:
+    """The labelled items, and draws of the labels of the others."""
+    state, cells = sample.state, sample.problem.cells
+    item, label = sample.told()
+    cell = cells.of_item[item].astype(np.int64)
+    counts = np.zeros_like(state.labelled)
+    np.add.at(counts, (cell, label), 1)
+    labels = Labels(cell, label, counts, sample.declined)
+    rng = stage_rng(sample.seed, POSTERIOR)
+    return item, Pools.draw(state.view, state.modes, cells.size, labels, rng)
+
+
+def _model_tells(sample: Sample, measure: Measure) -> bool:
+    """Whether the model can stand in for labels: the loss is the same for items that look alike.
+
+    Of a measure whose loss differs between the items of a cell (Brier) it is not the model's to
+    say how the label goes with the loss; such a one is estimated from weighted labels.
+    """
+    known = measure is sample.problem.measure and measure.facts() is not None
+    return known or measure.grouping(sample.problem.cells.example) is not None
+
+
+def guarantee_of(sample: Sample, measure: Measure) -> Guarantee | None:
+    """What the draws of the finished stages can promise, for a measure that the cells know."""
+    problem, stages = sample.problem, sample.finished()
+    if not stages or not same_facts(problem.measure, measure):
+        return None
+    drawn, inclusion = [], []
+    for stage, label in stages:
+        new = slice(0, stage.n_new)
+        drawn.append((problem.cells.of_item[stage.item[new]].astype(np.int64), label[new]))
+        inclusion.append(np.asarray(stage.inclusion))
+    draws = draws_of(problem.cells.size, drawn, inclusion)
+    return Guarantee(draws, measure, problem.cells.example, problem.n_classes)
+
+
+def blocks_of(pool: View, problem: Problem, measure: Measure) -> Blocks:
+    """The pool cut by the cells of the design and those of the measure."""
+    cells = problem.cells
+    own = np.arange(len(cells))
+    if not pool.foreign and measure == problem.measure:
+        return Blocks(own, np.zeros_like(own), cells.size, problem.losses)
+    uniform = measure.signature(cells.example) is not None
+    if not pool.foreign and uniform and same_facts(problem.measure, measure):
+        losses = equal_losses(measure, cells.example, problem.n_classes)
+        return Blocks(own, np.zeros_like(own), cells.size, losses)
+    found: Blocks = pool.blocks(problem, measure)
+    return found
+
+
+def same_facts(known: Measure, needed: Measure) -> bool:
+    """Whether a measure knows no more about an item than the cells of another do."""
+    has, wants = known.facts(), needed.facts()
+    return has is not None and wants is not None and set(wants) <= set(has)

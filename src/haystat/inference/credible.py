@@ -1,0 +1,102 @@
+"""An estimate by draws from a posterior, and its credible intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from haystat.core.arrays import FloatArray
+from haystat.inference.estimate import Estimate
+from haystat.measures.base import Measure
+
+ROUNDING = 1e-12  # by which the ends of an interval allow for rounding
+
+
+@dataclass(frozen=True)
+class CredibleEstimate(Estimate):
+    """An estimate whose error is told by draws (S, m) of the measure from a posterior.
+
+    Draws in which a component is undefined (0/0) are left out for that component. The ends of its
+    intervals are `stretch` times as far from the estimate as the quantiles of the draws.
+    """
+
+    draws: FloatArray = field(default_factory=lambda: np.zeros((0, 1)), repr=False)
+    stretch: float = 1.0
+
+    @property
+    def intervals(self) -> FloatArray:
+        """Equal-tailed credible intervals: quantiles of the draws, stretched, (m, 2)."""
+        tail = (1 - self.level) / 2
+        known = ~np.isnan(self.values)
+        ends = np.full((len(known), 2), np.nan)
+        if known.any():
+            ends[known] = np.nanquantile(self.draws[:, known], [tail, 1 - tail], axis=0).T
+        ends += (self.stretch - 1) * (ends - self.values[:, None])
+        slack = ROUNDING * np.maximum(1.0, np.abs(ends))
+        return np.asarray(np.clip(ends + slack * [-1.0, 1.0], *self.bounds))
+
+    @property
+    def anytime_intervals(self) -> FloatArray:
+        """The same: a posterior does not mind when one looks."""
+        return self.intervals
+
+    @property
+    def sampled(self) -> FloatArray:
+        """Draws of the components from the posterior, (S, m)."""
+        return self.draws
+
+    def band(self, random_state: int = 0) -> FloatArray:
+        """Band that holds all components at once with probability `level`, (m, 2)."""
+        bounds = np.tile(self.bounds, (len(self.values), 1))
+        return credible_band(self.values, self.intervals, self.draws, self.level, bounds)
+
+
+def credible_band(
+    values: FloatArray, intervals: FloatArray, draws: FloatArray, level: float, bounds: FloatArray
+) -> FloatArray:
+    """All intervals made wider by one factor, until they hold `level` of the draws at once."""
+    low, high = intervals.T
+    below, above = values - low, high - values
+    error = draws - values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(error < 0, -error / below, error / above)
+    widest = np.max(np.nan_to_num(reach, nan=0.0, posinf=0.0), axis=1)
+    factor = max(float(np.quantile(widest, level)), 1.0)
+    ends = np.stack([values - factor * below, values + factor * above], axis=1)
+    return np.asarray(np.clip(ends, bounds[:, :1], bounds[:, 1:]))
+
+
+def credible_estimate(
+    measure: Measure,
+    risks: FloatArray,
+    level: float,
+    n_labels: int,
+    warnings: tuple[str, ...],
+    stretch: float = 1.0,
+) -> CredibleEstimate:
+    """The estimate from draws of the risk (S, d): medians of the measure's values."""
+    draws = measure.values(risks)
+    draws = np.where(np.isfinite(draws), np.clip(draws, *measure.bounds), np.nan)
+    undefined = np.isnan(draws).mean(axis=0) >= 1 / 2
+    if undefined.any():
+        why = measure.undefined(np.median(risks, axis=0))
+        warnings = (why or f"{measure.name} is undefined in most of what is possible", *warnings)
+    draws[:, undefined] = np.nan
+    known = np.where(undefined, 0.0, draws)
+    values = np.where(undefined, np.nan, np.nanmedian(known, axis=0))
+    deviation = np.nan_to_num(known - np.nanmean(known, axis=0))
+    return CredibleEstimate(
+        measure.name,
+        measure.components,
+        values,
+        np.where(undefined, np.nan, deviation / np.sqrt(len(draws))),
+        level,
+        n_labels,
+        n_labels,
+        measure.bounds,
+        warnings,
+        {"risk": np.median(risks, axis=0)},
+        draws=np.where(undefined, np.nan, draws),
+        stretch=stretch,
+    )

@@ -1,0 +1,217 @@
+"""Estimate: a value, how far off it may be, and what to know about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from haystat.core.arguments import checked_number
+from haystat.core.arrays import FloatArray
+from haystat.errors import NoSupport
+from haystat.inference.confidence_sequences import sequence_multiplier
+from haystat.inference.guarantee import Guarantee
+from haystat.inference.intervals import Region, band_multiplier, t_quantile
+from haystat.inference.tails import Tails
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the labels say about a measure with m components.
+
+    terms (n, m) carry its error: terms' terms is the covariance matrix; none (0, m) means that the
+    value is exact. `bounds` are the smallest and largest value the measure can take. tails, where
+    given, say on which side the error lies and in how many draws; without them intervals are the
+    plain ones of the central limit theorem.
+    """
+
+    measure: str
+    components: tuple[str, ...]
+    values: FloatArray
+    terms: FloatArray = field(repr=False)
+    level: float
+    n_labels: int
+    n_draws: int
+    bounds: tuple[float, float]
+    warnings: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict, repr=False)
+    tails: Tails | None = field(default=None, repr=False, kw_only=True)
+    guarantee: Guarantee | None = field(default=None, repr=False, kw_only=True)
+    #: whether the rows of the terms are the same draws whatever the measure
+    by_draw: bool = field(default=True, repr=False, kw_only=True)
+
+    @property
+    def value(self) -> float | FloatArray:
+        """The estimate: a number, or (m,) for several components."""
+        return float(self.values[0]) if self.scalar else self.values
+
+    @property
+    def scalar(self) -> bool:
+        return len(self.values) == 1
+
+    @cached_property
+    def std_errors(self) -> FloatArray:
+        """Standard error of each component, (m,)."""
+        return np.asarray(np.sqrt(np.einsum("nm,nm->m", self.terms, self.terms)))
+
+    @property
+    def std_error(self) -> float | FloatArray:
+        """Standard error: a number, or (m,) for several components."""
+        return float(self.std_errors[0]) if self.scalar else self.std_errors
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance matrix of the estimate, (m, m)."""
+        return self.terms.T @ self.terms
+
+    @property
+    def intervals(self) -> FloatArray:
+        """Lower and upper end for each component on its own, (m, 2)."""
+        return self.around(t_quantile(self.level, self.n_draws))
+
+    @property
+    def interval(self) -> tuple[float, float] | FloatArray:
+        """Confidence interval at `level`: (low, high), or (m, 2) for several components."""
+        return self._one_or_all(self.intervals)
+
+    @property
+    def clt_intervals(self) -> FloatArray:
+        """The paper's: values -+ Student's quantile times the standard errors, (m, 2)."""
+        return replace(self, tails=None).around(t_quantile(self.level, self.n_draws))
+
+    @property
+    def anytime_intervals(self) -> FloatArray:
+        """Intervals that hold at all times at once, however often one looks, (m, 2)."""
+        return self.around(sequence_multiplier(self.level, self.n_draws))
+
+    @property
+    def anytime_interval(self) -> tuple[float, float] | FloatArray:
+        """Wider than `interval`, and still right when one stops as soon as it is narrow enough."""
+        return self._one_or_all(self.anytime_intervals)
+
+    @cached_property
+    def guaranteed_intervals(self) -> FloatArray:
+        """Intervals that use no model and hold at every look, (m, 2).
+
+        Only the default design records what they need, and only measures that are ratios of totals
+        have them: NoSupport says so.
+        """
+        if len(self.terms) == 0:
+            return self.intervals  # everything is known
+        if self.guarantee is None:
+            raise NoSupport(
+                f"there is no guaranteed interval of {self.measure} from these labels: it needs "
+                "finished stages of the default design; use Estimate.interval"
+            )
+        return self.guarantee.intervals(self.level)
+
+    @property
+    def guaranteed_interval(self) -> tuple[float, float] | FloatArray:
+        """No model, valid at every look and number of labels: (low, high), or (m, 2)."""
+        return self._one_or_all(self.guaranteed_intervals)
+
+    @property
+    def worth(self) -> FloatArray:
+        """Labels drawn at random that would make intervals as narrow, (m,); NaN if unknown.
+
+        Of the default design: n at which V (1 / n - 1 / M) is the squared error of the interval, V
+        the variance of what one of the M items adds to the measure.
+        """
+        variance = self.details.get("item_variance", np.full(len(self.values), np.nan))
+        low, high = self.intervals.T
+        error = (high - low) / 2 / norm.isf((1 - self.level) / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(variance / (error**2 + variance / self.details.get("size", np.inf)))
+
+    def at(self, level: float) -> Estimate:
+        """The same estimate with intervals at another level."""
+        return replace(self, level=checked_level(level))
+
+    def region(self) -> Region:
+        """Joint confidence region of all components: the paper's F-distributed ellipsoid."""
+        return Region(self.values, self.covariance, self.n_draws, self.level)
+
+    def band(self, random_state: int = 0) -> FloatArray:
+        """Band that holds all components at once with probability `level`, (m, 2).
+
+        The width in standard errors is simulated from the draws (multiplier bootstrap).
+        """
+        if self.n_draws < 2:
+            return self.intervals
+        return self.around(band_multiplier(self.terms, self.level, random_state))
+
+    @property
+    def _unknown(self) -> FloatArray:
+        """Half-widths while the spread of the draws cannot be told, (m,)."""
+        exact = len(self.terms) == 0
+        return np.where(exact, 0.0, np.where(np.isnan(self.values), np.nan, np.inf))
+
+    def _one_or_all(self, intervals: FloatArray) -> tuple[float, float] | FloatArray:
+        if not self.scalar:
+            return intervals
+        low, high = intervals[0]
+        return float(low), float(high)
+
+    @property
+    def sampled(self) -> FloatArray:
+        """Draws of the components from a posterior, (S, m); none where there is no model."""
+        return np.zeros((0, len(self.values)))
+
+    def around(self, multiplier: float) -> FloatArray:
+        """Intervals so many standard errors wide on either side, where draws are many, (m, 2)."""
+        if self.tails is not None and np.isfinite(multiplier):
+            return self.tails.intervals(self.values, multiplier)
+        half = multiplier * self.std_errors if np.isfinite(multiplier) else self._unknown
+        low, high = self.values - half, self.values + half
+        return np.clip(np.stack([low, high], axis=1), *self.bounds)
+
+    def __str__(self) -> str:
+        if not self.scalar:
+            return f"{self.measure}: {len(self.values)} components from {self.n_labels} labels"
+        low, high = self.intervals[0]
+        return (
+            f"{self.measure} = {self.values[0]:.4g} [{low:.4g}, {high:.4g}] at {self.level:.0%} "
+            f"from {self.n_labels} labels"
+        )
+
+
+def without_width(terms: FloatArray) -> bool:
+    """Whether the error terms are all zero up to rounding: the draws showed no spread."""
+    return bool(np.all(np.abs(terms) < 1e-12))
+
+
+def agreement_warnings(terms: FloatArray, tails: Tails | None) -> list[str]:
+    """What to know about an interval if the draws showed no spread, up to rounding."""
+    if not without_width(terms):
+        return []
+    if tails is None or not tails.possible.any():
+        return [
+            "every draw agrees, so the interval has no width; it cannot know of items unlike "
+            "those drawn"
+        ]
+    return ["every draw agrees, so the interval rests on what other labels of them would tell"]
+
+
+def checked_level(level: float) -> float:
+    """A confidence level, or an error."""
+    return checked_number("level", level, 0.95, most=1)
+
+
+def undefined_estimate(
+    measure: str, components: tuple[str, ...], bounds: tuple[float, float], level: float, why: str
+) -> Estimate:
+    """No number yet, and the reason."""
+    m = len(components)
+    nothing = np.full(m, np.nan)
+    return Estimate(measure, components, nothing, nothing[None], level, 0, 0, bounds, (why,))
+
+
+def worth_sentence(n_labels: int, worth: float) -> str:
+    """What the labels were worth, in words; nothing where they say no more than random ones."""
+    if not np.isfinite(worth) or not worth > n_labels:
+        return ""
+    rounded = float(f"{worth:.2g}")
+    return f"These {n_labels:,} labels say as much as about {rounded:,.0f} drawn at random."

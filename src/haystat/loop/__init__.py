@@ -1,0 +1,1 @@
+"""The loop of an evaluation: ask, tell, estimate, over a journal and its fold."""

@@ -1,0 +1,94 @@
+"""An estimate from the state of an evaluation: the one way there is, whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from haystat import measures
+from haystat.core.arrays import BoolArray
+from haystat.inference.assisted import same_facts
+from haystat.inference.census import census
+from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
+from haystat.inference.importance import check_options
+from haystat.inference.side_by_side import side_by_side
+from haystat.loop.ledger import Ledger
+from haystat.loop.reuse import check_reuse
+from haystat.loop.state import State
+from haystat.measures.base import Measure
+from haystat.pool.base import View
+from haystat.pool.losses import equal_losses
+
+
+def estimate_state(
+    state: State, measure: Any, level: float, pool: Any = None, **options: str
+) -> Estimate:
+    """An estimate from all answers, with a word about items that nobody can tell.
+
+    measure: another one than the labels were drawn for; pool: the items as other systems see them.
+    """
+    level = checked_level(level)
+    ledger = state.ledger
+    view: View = state.pool if pool is None else state.pool.seen_by(pool)
+    target = state.measure
+    if measure is not None:
+        target = measures.resolve(measure).bind(view.schema)
+        check_reuse(view, ledger.problem, ledger.design, target)
+    share = ledger.unanswered_share()
+    if share > 0 and not ledger.any_label:
+        why = "nobody could label any item that was asked about"
+        return undefined_estimate(target.name, target.components, target.bounds, level, why)
+    estimate = estimate_from(view, ledger, target, level, **options)
+    if share == 0:
+        return estimate
+    return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))
+
+
+def estimate_from(
+    pool: View, ledger: Ledger, measure: Measure, level: float, **options: str
+) -> Estimate:
+    """`measure` from the answers of a ledger.
+
+    options: covariance and stage_weights, as in estimate_importance. Measures side by side are
+    estimated one by one, so that each has the value that it has alone.
+    """
+    check_options(**options)
+    parts = measure.side_by_side()
+    alone = [_alone(pool, ledger, part, level, options) for part in parts]
+    if len(alone) == 1:
+        return alone[0]
+    return side_by_side(measure, alone, lambda: _alone(pool, ledger, measure, level, options))
+
+
+def _alone(
+    pool: View,
+    ledger: Ledger,
+    measure: Measure,
+    level: float,
+    options: dict[str, str],
+) -> Estimate:
+    if ledger.settled(needed(pool, ledger, measure)):
+        item, label = ledger.known()
+        return census(measure, pool.outputs(item), label, level, size=pool.size)
+    return ledger.design.estimate(pool, ledger, measure, level, **options)
+
+
+def needed(pool: View, ledger: Ledger, measure: Measure) -> BoolArray:
+    """Cells and labels (K, C) whose items must all have their label before a measure is known.
+
+    Those of which there is a loss; where the cells cannot tell, all that is in reach.
+    """
+    problem = ledger.problem
+    if measure is problem.measure:
+        return problem.losses.support
+    if not (pool.foreign or problem.numeric) and same_facts(problem.measure, measure):
+        return equal_losses(measure, problem.cells.example, problem.n_classes).support
+    return ledger.design.covers(problem)
+
+
+def nonresponse(n_skipped: int, share: float) -> str:
+    """What to know about items that nobody can label; share is of the pool, by weight."""
+    return (
+        f"{n_skipped} items were skipped, which stand for about {share:.1%} of the pool; the "
+        "estimate is about the items that can be labelled"
+    )

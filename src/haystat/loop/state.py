@@ -1,0 +1,256 @@
+"""The state of an evaluation: the fold of its journal, in memory or in a study alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from haystat.designs.base import Design
+from haystat.designs.continued import continued
+from haystat.errors import LogError, StorageError
+from haystat.loop.annotators import DISAGREEMENT, Rules
+from haystat.loop.journal import Entry
+from haystat.loop.ledger import Ledger, is_told
+from haystat.loop.ledger_stochastic import StochasticLedger
+from haystat.loop.questions import Query, Questions
+from haystat.loop.stages import NO_ANSWER, Label, Stage
+from haystat.measures.base import Measure
+from haystat.pool.base import AnyPool
+from haystat.pool.problem import pose
+
+OPEN = Rules()  # anybody may answer, and one answer settles a question
+#: what an oracle is like -> the ledger of its answers
+LEDGERS: dict[str, type[Ledger]] = {
+    "deterministic": Ledger,
+    "stochastic": StochasticLedger,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What somebody said about an item: a label, or None and a reason where nobody can tell."""
+
+    item: Any
+    label: Any
+    who: str | None
+    time: str
+    reason: str = ""
+
+
+class State:
+    """An evaluation after some entries of its journal.
+
+    `votes` has who said what about each question, in the order of the first answers; the ledger
+    knows what counts.
+    """
+
+    def __init__(
+        self,
+        pool: AnyPool,
+        measure: Measure,
+        design: Design,
+        seed: int,
+        oracle: str = "deterministic",
+        rules: Rules = OPEN,
+    ) -> None:
+        self.pool = pool
+        self.measure = measure
+        self.rules = rules
+        problem = pose(pool, measure, oracle)
+        if problem.cells.before is not None:
+            design = continued(design)
+        order = pool.candidates(problem.cells)
+        self.ledger = LEDGERS[oracle](problem, design, order, seed)
+        self.questions = Questions(pool, self.ledger)
+        self.votes: dict[int, dict[str | None, Answer]] = {}
+        self.last: Any = None
+        self.started = ""
+        self.n_carried = 0  # labels from an earlier version
+        self._take: dict[str, Callable[[Any], None]] = {
+            "created": self._created,
+            "candidates": lambda entry: None,
+            "note": lambda entry: None,
+            "carried": self._carried,
+            "stage": self._stage,
+            "answer": self._answer,
+            "skip": self._skip,
+            "correction": self._correction,
+        }
+
+    def apply(self, entry: Entry) -> None:
+        """Take the next entry into account."""
+        if entry.kind not in self._take:
+            raise LogError(f"entry {entry.seq} is a {entry.kind!r}, which is unknown here")
+        try:
+            self._take[entry.kind](entry)
+        except (LogError, StorageError):
+            raise
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise LogError(f"entry {entry.seq} ({entry.kind}) makes no sense: {error!r}") from None
+        self.last = entry
+
+    @property
+    def n_entries(self) -> int:
+        """Entries taken into account."""
+        return 0 if self.last is None else int(self.last.seq)
+
+    def answer_to(self, question: int) -> Answer | None:
+        """What counts as the answer, and who said it first; None while the question is open."""
+        label = self.ledger.label_of.get(question)
+        if label is None:
+            return None
+        votes = list(self.votes[question].values())
+        value = self.questions.shown(label)
+        same = [vote for vote in votes if vote.label == value]
+        return same[0] if same else Answer(votes[-1].item, value, None, votes[-1].time)
+
+    def answers(self) -> Iterator[tuple[int, Answer]]:
+        """Questions that are answered, in the order of their first answers, and what counts."""
+        for question in self.votes:
+            answer = self.answer_to(question)
+            if answer is not None:
+                yield question, answer
+
+    @property
+    def skipped(self) -> list[Answer]:
+        """What somebody saw and nobody could tell."""
+        return [answer for _, answer in self.answers() if answer.label is None]
+
+    def own(self, question: int, annotator: str | None) -> Answer | None:
+        """The answer that somebody may repeat or correct: what counts, or his or her own."""
+        if self.rules.single:
+            return self.answer_to(question)
+        return self.votes.get(question, {}).get(annotator)
+
+    def needs(self, question: int, annotator: str | None) -> bool:
+        """Whether an answer of this annotator would help to settle the question."""
+        if question in self.ledger.label_of:
+            return False
+        return self.rules.needs(self.votes.get(question, {}), annotator)
+
+    def query(self, question: int) -> Query:
+        """The question as people see it."""
+        return self.questions.query(question)
+
+    def stage_data(self, stage: Stage, n: int) -> dict[str, Any]:
+        """A stage as the journal keeps it: ids, so that it can be read without the pool."""
+        cell = self.ledger.problem.cells.of_item[stage.item].tolist()
+        columns = (stage.item.tolist(), cell, stage.count.tolist(), stage.weight.tolist())
+        rows = [[self.pool.id_of(i), *rest] for i, *rest in zip(*columns, strict=True)]
+        again = [[item, count, weight] for item, _, count, weight in rows[stage.n_new :]]
+        data = {"labels": n, "new": rows[: stage.n_new], "again": again}
+        if stage.inclusion is not None:
+            data["inclusion"] = stage.inclusion.tolist()
+        return data
+
+    def stage_from(self, data: dict[str, Any]) -> Stage:
+        """The stage that `stage_data` wrote, provided that its new items are next in line."""
+        n_asked = self.ledger.asked.tolist()
+        known = dict(self.questions.index_of) if self.ledger.soft else {}
+        new = []
+        for item, cell, _, _ in data["new"]:
+            if item not in known:
+                known[item] = self.ledger.take(cell, n_asked[cell])
+                n_asked[cell] += 1
+                if self.pool.id_of(known[item]) != item:
+                    raise LogError(f"item {item!r} is not the next one of cell {cell}")
+            new.append(known[item])
+        again = [self.questions.index_of[item] for item, _, _ in data["again"]]
+        rows = data["new"] + data["again"]
+        return Stage(
+            np.array(new + again, dtype=np.int64),
+            np.array([row[-2] for row in rows], dtype=np.int64),
+            np.array([row[-1] for row in rows], dtype=np.float64),
+            len(new),
+            np.array(data["inclusion"]) if "inclusion" in data else None,
+        )
+
+    def question_at(self, item: Any, key: str | None = None) -> int:
+        """The question that the journal names by its item, and its key if that has several."""
+        if key is not None:
+            return self.questions.at(key)
+        (question,) = self.ledger.questions_about(self.questions.index_of[item])
+        return question
+
+    def _created(self, entry: Entry) -> None:
+        self.started = entry.time
+
+    def _stage(self, entry: Entry) -> None:
+        stage = self.stage_from(entry.data)
+        self.questions.asked([row[0] for row in entry.data["new"]], stage.item)
+        self.ledger.add_stage(stage)
+
+    def _carried(self, entry: Entry) -> None:
+        """Items that were drawn in an earlier version are a stage that is answered at once."""
+        self._stage(entry)
+        labels: dict[int, Label | None] = {}
+        rows = zip(entry.data["new"], entry.data["answers"], strict=True)
+        for (item, *_), (label, who, time, reason) in rows:
+            question = self.question_at(item)
+            self.votes[question] = {who: Answer(item, plain(label), who, time, reason)}
+            labels[question] = self.label_of(label)
+        self.ledger.add_labels(labels)
+        self.n_carried = self.ledger.n_told
+
+    def _answer(self, entry: Entry) -> None:
+        data = entry.data["labels"]
+        votes = [self._vote(entry, item, label, "", *key) for item, label, *key in data]
+        self.ledger.add_labels({question: label for part in votes for question, label in part})
+
+    def _skip(self, entry: Entry) -> None:
+        data = entry.data
+        voted = self._vote(entry, data["item"], None, data["reason"], data.get("key"))
+        self.ledger.add_labels(dict(voted))
+
+    def _correction(self, entry: Entry) -> None:
+        data = entry.data
+        given = data["item"], data["label"], data["reason"], data.get("key")
+        self.ledger.add_labels(dict(self._vote(entry, *given, again=True)))
+
+    def _vote(
+        self,
+        entry: Entry,
+        item: Any,
+        label: Any,
+        reason: str,
+        key: str | None = None,
+        *,
+        again: bool = False,
+    ) -> list[tuple[int, Label | None]]:
+        """Count an answer; the label of its question if that may have changed.
+
+        A question that is settled stays so unless somebody corrects it.
+        """
+        question = self.question_at(item, key)
+        answer = Answer(item, plain(label), entry.who, entry.time, reason)
+        votes = self.votes.setdefault(question, {})
+        if again and self.rules.single:
+            votes.clear()  # whoever agreed with what was wrong
+        votes.pop(entry.who, None)
+        votes[entry.who] = answer
+        self.answered(question, entry.who)
+        if again or self.rules.single or question not in self.ledger.label_of:
+            return [(question, self._decided(votes))]
+        return []
+
+    def answered(self, question: int, who: str | None) -> None:
+        """Somebody has answered a question."""
+
+    def _decided(self, votes: dict[str | None, Answer]) -> Label | None:
+        """The label that answers settle; None while they do not."""
+        labels = {who: self.label_of(answer.label) for who, answer in votes.items()}
+        if self.rules.single:  # a label settles what others had skipped
+            return next((label for label in labels.values() if is_told(label)), NO_ANSWER)
+        return DISAGREEMENT[self.rules.disagreement](labels, self.rules.answers_per_item)
+
+    def label_of(self, value: Any) -> Label:
+        """A label of the journal as the ledger keeps it."""
+        return NO_ANSWER if value is None else self.questions.label_of(value)
+
+
+def plain(label: Any) -> Any:
+    """A soft answer is a tuple, as it was before it was JSON."""
+    return tuple(label) if isinstance(label, list) else label

@@ -1,0 +1,92 @@
+"""The measure behind a search for a threshold: what the cut that meets a requirement keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haystat.core.arguments import brief
+from haystat.core.arrays import FloatArray
+from haystat.errors import BadOption
+from haystat.measures.facts import Fact, PredictedClass
+from haystat.measures.operating import (
+    AtPoint,
+    Requirement,
+    Slopes,
+    checked_share,
+    precision_at,
+    recall_at,
+)
+
+WORDS = ("precision", "recall", "f1", "false_positive_rate")
+
+
+@dataclass(frozen=True)
+class Threshold(AtPoint):
+    """What is left at the cut that a requirement asks for. Give one of:
+
+    precision, false_positive_rate: recall at the lowest cut that keeps it;
+    recall: precision at the highest cut that keeps it;
+    f1="best": the largest F1 over all cuts.
+
+    A design that draws for it sends labels to where that cut is decided.
+
+    >>> Threshold(precision=0.95).components
+    ('recall at precision 0.95',)
+    """
+
+    n_thresholds: int = 256
+    precision: float | None = None
+    recall: float | None = None
+    f1: str | None = None
+    false_positive_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in WORDS if getattr(self, name) is not None}
+        if len(given) != 1:
+            raise BadOption(
+                f"a threshold has one requirement, not {len(given)}; give one of precision=0.95, "
+                "recall=0.9, f1='best', false_positive_rate=0.01"
+            )
+        [(name, value)] = given.items()
+        if name == "f1":
+            if not (isinstance(value, str) and value == "best"):
+                raise BadOption(f"f1 is {brief(value)}; the only requirement of F1 is 'best'")
+            object.__setattr__(self, "name", "best f1")
+        else:
+            share = checked_share(name, value)
+            kept = "precision" if name == "recall" else "recall"
+            object.__setattr__(self, "name", f"{kept} at {name.replace('_', ' ')} {share:g}")
+        super().__post_init__()
+
+    @property
+    def requirement(self) -> Requirement:
+        """As in haystat.measures.operating; of the best F1 there is none."""
+        if self.precision is not None:
+            return Requirement(hit=1.0, predicted=-self.precision)
+        if self.recall is not None:
+            return Requirement(hit=1.0, positive=-self.recall, lowest=False)
+        rate = self.false_positive_rate or 0.0
+        return Requirement(hit=1.0, predicted=-1.0, positive=-rate, constant=rate)
+
+    def facts(self) -> tuple[Fact, ...] | None:
+        """The bin of the score, and the prediction: the cut in use is looked at as well."""
+        return (self._bins, PredictedClass(self.system_index, self.n_classes))
+
+    def at(self, hit: float, predicted: float, positive: float) -> Slopes:
+        """Recall, or precision where recall is required."""
+        kept = precision_at if self.recall is not None else recall_at
+        return kept(hit, predicted, positive)
+
+    def _solved(self, risk: FloatArray) -> tuple[int, float, Slopes]:
+        if self.f1 is None:
+            return super()._solved(risk)
+        predicted, hit, positive = self._split(risk)
+        n = float(positive[0])
+        h = np.concatenate([[0.0], hit[::-1], positive])
+        q = np.concatenate([[0.0], predicted[::-1], [1.0]])
+        f1 = 2 * h / (q + n)
+        best = int(np.argmax(f1))
+        fall = -float(f1[best]) / float(q[best] + n)
+        return best, 0.0, Slopes(float(f1[best]), 2 / float(q[best] + n), fall, fall)

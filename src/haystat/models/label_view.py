@@ -1,0 +1,122 @@
+"""The problem as the model of the labels sees it: which label is the event, and how cells lie.
+
+With two classes the event is a positive label. With more it is a label that differs from the
+prediction of the first system, and which other class it is has a distribution of its own for every
+way in which items are predicted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from haystat.core.arrays import FloatArray, IntArray
+from haystat.models.curve import Curve, mid_ranks
+from haystat.models.posterior import LabelModel
+from haystat.models.ranks import predicted_low, ranks
+from haystat.models.regions import Regions
+from haystat.models.settings import ModelSettings
+from haystat.pool.problem import Problem
+
+ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
+MASS = 0.5  # of the pool, from which the items of one cell are a mass
+CONFUSION = 2.0  # items that the prior of the other classes counts for
+
+
+@dataclass(frozen=True)
+class LabelView:
+    """The model of the regions, the class (K,) that is no event in a cell, what an event may be.
+
+    group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
+    an event of the group may have.
+    """
+
+    model: LabelModel
+    regions: Regions
+    reference: IntArray
+    group: IntArray
+    other: FloatArray
+
+    def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Labels of each region, and how many of them are events, (R,) each; labelled (K, C)."""
+        n = labelled.sum(axis=1)
+        quiet = labelled[np.arange(len(labelled)), self.reference]
+        return self.regions.total(n), self.regions.total(n - quiet)
+
+    def classes_of_events(self, labelled: IntArray) -> FloatArray:
+        """Pseudo-counts of the classes of events in each group after some labels, (G, C)."""
+        found = labelled.astype(np.float64)
+        found[np.arange(len(found)), self.reference] = 0.0
+        total = self.other.copy()
+        np.add.at(total, self.group, found)
+        return total
+
+    def shares(self, event_share: FloatArray, labelled: IntArray) -> FloatArray:
+        """Share of each class in each cell, (K, C), from the share of events (R,)."""
+        event_share = event_share[self.regions.of_cell]
+        total = self.classes_of_events(labelled)
+        share = (total / total.sum(axis=1, keepdims=True))[self.group] * event_share[:, None]
+        share[np.arange(len(share)), self.reference] += 1 - event_share
+        return np.asarray(share)
+
+
+def label_view(problem: Problem, settings: ModelSettings) -> LabelView:
+    """What the model needs to know of a problem whose labels are classes."""
+    view = _two_classes if problem.n_classes == 2 else _more_classes
+    return view(problem, settings)
+
+
+def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
+    rank, threshold = ranks(problem)
+    size = problem.cells.size.astype(np.float64)
+    low = predicted_low(problem)
+    high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
+    follows = _follows_score(problem.stratum_prior[:, 1])
+    group = _patterns(problem) if follows else problem.cells.stratum
+    mass = low & (size > MASS * problem.size)
+    regions = Regions.along(rank, threshold, np.asarray(2 * group + mass), size)
+    first = regions.first
+    curve = Curve.along(regions.place, group[first], low[first], high[first], settings)
+    model = LabelModel(curve, regions.size, mass[first], settings)
+    reference = np.zeros(len(size), dtype=np.int64)
+    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]))
+
+
+def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
+    cells, n_classes = problem.cells, problem.n_classes
+    reference = cells.example.predictions[:, 0]
+    event = 1 - cells.prior[np.arange(len(cells)), reference]
+    size = cells.size.astype(np.float64)
+    order = np.lexsort((cells.stratum, event))[::-1]
+    expected = float(np.clip(size @ event, 0.5, problem.size - 0.5)) / problem.size
+    group = _patterns(problem)
+    regions = Regions.along(mid_ranks(order, cells.size), expected, group, size)
+    everywhere = np.ones(len(regions.first), dtype=bool)
+    curve = Curve.along(regions.place, group[regions.first], everywhere, ~everywhere, settings)
+    model = LabelModel(curve, regions.size, ~everywhere, settings)
+    other = np.zeros((int(group.max()) + 1, n_classes))
+    np.add.at(other, group, cells.prior * size[:, None])
+    other[group, reference] = 0.0
+    other *= CONFUSION / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
+    return LabelView(model, regions, reference, group, other)
+
+
+def _patterns(problem: Problem) -> IntArray:
+    """The number of the way in which each cell is predicted, (K,)."""
+    told = problem.cells.example.predictions
+    if problem.cells.apart is not None:
+        told = np.column_stack([told, problem.cells.apart])
+    return np.unique(told, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _follows_score(prior: FloatArray) -> bool:
+    """Whether strata are numbered by the score: their prior shares of positives ascend."""
+    if len(prior) < 3:
+        return True
+    if np.ptp(prior) == 0:
+        return False
+    result: Any = spearmanr(np.arange(len(prior)), prior)
+    return bool(result.statistic >= ORDERED)

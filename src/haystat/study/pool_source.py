@@ -1,0 +1,237 @@
+"""Where the pool of a study lies, and how to read it again when a cell runs out of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat import __version__
+from haystat.core.arguments import brief, checked_choice, checked_path, several_names
+from haystat.core.arrays import IntArray
+from haystat.core.tables import read_columns, read_rows
+from haystat.engines.open import SKETCH, open_pool
+from haystat.engines.side_tables import Unblocked
+from haystat.errors import BadOption
+from haystat.pool.base import AnyPool, checked_pool
+from haystat.pool.checks import checked_columns
+from haystat.pool.memory import Pool
+from haystat.study.sketch_pool import Records, no_records
+
+#: options of hs.Pool that a file does not hold
+OPTIONS = ("threshold", "strata", "stratify", "branching", "parents", "classes", "seed")
+
+
+class Source(Protocol):
+    """What a study is made from."""
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether it takes no reading."""
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+
+    def as_dict(self) -> dict[str, Any] | None:
+        """The same as JSON; None where only its maker can make it again."""
+
+
+@dataclass(frozen=True)
+class GivenPool:
+    """A pool that somebody has, and columns to show, {name: one value an item}."""
+
+    pool: AnyPool
+    show: Mapping[str, Any] | None = None
+    at_hand = True
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+        return self.pool, records_of(self.pool, self.show)
+
+    def as_dict(self) -> None:
+        """It is in no file."""
+
+
+def source_of(given: Any, show: Mapping[str, Any] | None = None) -> Source:
+    """What a study is to be made from, or was: a pool, or where to read it."""
+    if not hasattr(given, "as_dict"):
+        return GivenPool(checked_pool(given), show)
+    if show is not None:
+        raise BadOption("a PoolFile names its own columns to show: PoolFile(…, show=(…,))")
+    source: Source = given
+    return source
+
+
+@dataclass(frozen=True)
+class PoolFile:
+    """A pool in a file, and what its columns hold. Give it to Study.create in place of a pool.
+
+    score, prediction: one column for each system. columns: facts about sub-populations. show:
+    what the person who labels gets to see. options: those of hs.Pool. engine: reads a file, a
+    pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
+    unblocked: the file of the records whose pairs were blocked, or the two files of the left and
+    right ones; `key` is their column with the id.
+    """
+
+    path: str
+    score: tuple[str, ...]
+    id: str | tuple[str, str] | None = None
+    prediction: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    show: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    engine: str | None = None
+    table: str | None = None
+    unblocked: tuple[str, ...] = ()
+    key: str = "id"
+    at_hand: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checked_path("the path of a pool", self.path)
+        for name in ("score", "prediction", "columns", "show"):
+            object.__setattr__(self, name, several_names(name, getattr(self, name)))
+        if not isinstance(self.options, Mapping):
+            raise BadOption(f"options are {brief(self.options)}; give a dict")
+        for name in self.options:
+            checked_choice("an option of the pool", name, OPTIONS)
+        if not isinstance(self.id, str | tuple | None):
+            raise BadOption(f"id is {brief(self.id)}; give the name of a column, or two of a pair")
+        if not self.score and not self.is_sketch:
+            raise BadOption("name the column that holds the score: --score, or score=(…,)")
+        if self.prediction and len(self.prediction) != len(self.score):
+            raise BadOption(
+                f"{len(self.prediction)} prediction columns for {len(self.score)} score columns; "
+                "give one for each, in the same order"
+            )
+        if isinstance(self.id, tuple) and self.engine is None:
+            raise BadOption("the two ids of a pair are read by an engine: --engine duckdb")
+        if self.unblocked and self.is_sketch:
+            raise BadOption(
+                "a sketch holds the pairs that were not blocked already; give unblocked tables to "
+                "haystat sketch"
+            )
+        if self.unblocked and self.engine is None:
+            raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
+
+    @property
+    def is_sketch(self) -> bool:
+        """Whether the file is a sketch, which knows its columns."""
+        return str(self.path).endswith(SKETCH)
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+        if self.is_sketch:
+            sketched = open_pool(self.path)
+            return sketched, sketched.records
+        if self.engine is not None:
+            opened = open_pool(
+                self.path,
+                id=self.id,
+                score=self.score,
+                prediction=self.prediction or None,
+                columns=self.columns,
+                show=self.show,
+                table=self.table,
+                engine=self.engine,
+                unblocked=unblocked_tables(self.unblocked, self.key),
+                **self.options,
+            )
+            return opened, opened.records
+        return self._in_memory()
+
+    def _in_memory(self) -> tuple[Pool, Records]:
+        """The pool whose columns are read whole."""
+        names = [*self.score, *self.prediction, *self.columns]
+        id = self.id if isinstance(self.id, str) else None
+        table = read_columns(Path(self.path), [*names, *([id] if id else [])])
+        predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
+        pool = Pool(
+            {name: table[name] for name in self.score},
+            predictions or None,
+            ids=table[id] if id else None,
+            columns={name: table[name] for name in self.columns},
+            **self.options,
+        )
+        return pool, self._records if self.show else no_records
+
+    def _records(self, index: IntArray) -> dict[str, Any]:
+        shown = read_rows(Path(self.path), self.show, index)
+        return {name: _listed(shown[name]) for name in self.show}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        tables = tuple(str(Path(table).absolute()) for table in self.unblocked)
+        return asdict(replace(self, path=str(Path(self.path).absolute()), unblocked=tables))
+
+    @classmethod
+    def recorded(cls, given: Mapping[str, Any] | None, study: Path) -> PoolFile | None:
+        """What `as_dict` wrote; a file that has moved is looked for beside the study."""
+        if given is None:
+            return None
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in given.items()
+        }
+        fields["path"] = _found(fields["path"], study)
+        fields["unblocked"] = tuple(_found(path, study) for path in fields.get("unblocked", ()))
+        return cls(**fields)
+
+
+def unblocked_tables(paths: Sequence[str], key: str) -> Unblocked | None:
+    """The table or the two tables whose pairs were blocked, as hs.open_pool takes them."""
+    if not paths:
+        return None
+    if len(paths) > 2:
+        raise BadOption(
+            f"{len(paths)} unblocked tables {list(paths)}; give the table whose pairs were "
+            "blocked, or the left and the right one"
+        )
+    return Unblocked(paths[0], paths[1] if len(paths) == 2 else None, key)
+
+
+def _found(given: str, study: Path) -> str:
+    """A file that has moved is looked for beside the study."""
+    path = Path(given)
+    beside = study.absolute().parent / path.name
+    return str(beside if beside.exists() and not path.exists() else path)
+
+
+def circumstances(pool: AnyPool, source: Source) -> dict[str, Any]:
+    """What a study was made from and with."""
+    return {
+        "haystat": __version__,
+        "numpy": np.__version__,
+        "pool": {"fingerprint": pool.fingerprint, "seed": pool.seed, "size": pool.size},
+        "source": source.as_dict(),
+    }
+
+
+def records_of(pool: AnyPool, show: Mapping[str, Any] | None) -> Records:
+    """What to show of a pool's items: the given columns, or those that the pool can look up."""
+    own: Records | None = getattr(pool, "records", None)
+    return checked_show(show, pool.size) if own is None or show is not None else own
+
+
+def records_from(show: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Records:
+    """Columns to show, each as long as the pool."""
+    columns = {name: np.asarray(values) for name, values in show.items()}
+    if not columns:
+        return no_records
+
+    def records(index: IntArray) -> dict[str, Any]:
+        return {name: _listed(values[index]) for name, values in columns.items()}
+
+    return records
+
+
+def checked_show(show: Mapping[str, Any] | None, size: int) -> Records:
+    """Columns to show that a user gives; raises when their length is not the pool's."""
+    return records_from(checked_columns(show, size))
+
+
+def _listed(values: NDArray[Any]) -> list[Any]:
+    # numpy gives times of nanoseconds as bare integers.
+    return list((values.astype(str) if values.dtype.kind in "mM" else values).tolist())

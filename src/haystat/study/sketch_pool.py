@@ -1,0 +1,445 @@
+"""A pool's sketch: its cells and the first items of each, all that a study needs of the pool.
+
+The sketch lives in the study file, so a study goes on where the pool is not. It is made from
+anything that keeps the contract of a pool: items in memory today, a database tomorrow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.core.arrays import FloatArray, IntArray
+from haystat.designs.base import Design
+from haystat.errors import BadOption, NoSupport, StudyError, UnknownItem
+from haystat.measures.base import Measure
+from haystat.measures.outputs import Outputs, Schema
+from haystat.pool.base import AnyPool, Order, View
+from haystat.pool.between_cells import blocks_between
+from haystat.pool.blocks import Blocks
+from haystat.pool.cells import Before, Cells
+from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
+from haystat.pool.number_losses import NumberLosses
+from haystat.pool.permanent_numbers import unit_numbers
+from haystat.pool.problem import Problem
+from haystat.pool.tree import Tree
+from haystat.study.array_codec import (
+    PLAIN,
+    decode_array,
+    encode_array,
+    pack,
+    plain,
+    plain_list,
+    unpack,
+)
+
+CHUNK = 256  # candidates that are read together
+PARTS = "SELECT name, content FROM sketch WHERE name IN ('pool', 'cells', 'losses')"
+CHUNKS = "SELECT cell, first, content FROM candidates ORDER BY cell, first"
+MOST_MOMENTS = 1 << 21  # loss moments that a study file keeps, 16 MiB
+
+#: columns to show to the person who labels, for the items at some positions
+Records = Callable[[IntArray], Mapping[str, Sequence[Any]]]
+
+
+class CellDry(Exception):
+    """A cell has no further candidates in the file; `n_kept` of them are there."""
+
+    def __init__(self, cell: int, n_kept: int) -> None:
+        super().__init__(cell, n_kept)
+        self.cell, self.n_kept = cell, n_kept
+
+
+def no_records(index: IntArray) -> Mapping[str, Sequence[Any]]:
+    """Nothing to show but the id."""
+    return {}
+
+
+def first_shares(problem: Problem, design: Design, seed: int) -> FloatArray:
+    """Share of the draws that a design begins with in each cell, (K,)."""
+    size = problem.cells.size
+    share = size / size.sum()
+    drawn = design.first_rates(problem, np.random.default_rng(seed)) * size
+    return np.asarray(drawn / drawn.sum() if drawn.sum() > 0 else share)
+
+
+def allotment(size: IntArray, share: FloatArray, total: int) -> IntArray:
+    """Candidates to keep of each cell, (K,).
+
+    A third of `total` goes to all cells alike, a third by size, a third by the share of the
+    draws that the design begins with; where that leads, nobody knows before the labels are in.
+    """
+    wanted = total / 3 * (1 / len(size) + size / size.sum() + share)
+    kept: IntArray = np.minimum(size, np.maximum(np.ceil(wanted), 1)).astype(np.int64)
+    return kept
+
+
+def write_sketch(
+    connection: sqlite3.Connection,
+    pool: AnyPool,
+    problem: Problem,
+    share: FloatArray,
+    total: int,
+    records: Records,
+) -> str:
+    """Put the sketch of `pool` into a new study file; its digest.
+
+    problem is what the study's measure makes of the pool, share (K,) as in `allotment`.
+    """
+    cells, losses = problem.cells, problem.losses
+    order = pool.candidates(cells)
+    parts = {"pool": _described(pool), "cells": _encode_cells(cells)}
+    if losses.kept():
+        parts["losses"] = _encode_losses(problem.measure, losses.kept())
+    for name, value in parts.items():
+        connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
+    kept = allotment(cells.size, share, total)
+    wanted = (kept if cells.before is None else np.maximum(kept, cells.before.drawn)).tolist()
+    runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
+    write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
+    return sketch_digest(connection)
+
+
+def write_chunks(
+    connection: sqlite3.Connection,
+    pool: AnyPool,
+    records: Records,
+    first_of: Mapping[int, int],
+    runs: Sequence[tuple[IntArray, FloatArray]],
+) -> None:
+    """Add candidates of some cells: {cell: first rank}, and the items of each from there on.
+
+    u of an item is kept where its id does not tell it.
+    """
+    everything = np.concatenate([item for item, _ in runs])
+    outputs, shown = pool.outputs(everything), records(everything)
+    done = 0
+    for (cell, first), (run, u) in zip(first_of.items(), runs, strict=True):
+        for start in range(0, len(run), CHUNK):
+            part, numbers = run[start : start + CHUNK].tolist(), u[start : start + CHUNK]
+            rows = slice(done + start, done + start + len(part))
+            ids = [plain(pool.id_of(item)) for item in part]
+            chunk = _encode_chunk(ids, outputs.take(rows), shown, rows)
+            if not np.array_equal(unit_numbers(ids, pool.seed or 0), numbers):
+                chunk["u"] = numbers.tolist()
+            content = pack(chunk)
+            row = (cell, first + start, len(part), content)
+            connection.execute("INSERT INTO candidates VALUES (?, ?, ?, ?)", row)
+        done += len(run)
+
+
+def sketch_digest(connection: sqlite3.Connection, later: Collection[tuple[int, int]] = ()) -> str:
+    """SHA-256 of the sketch, without the chunks (cell, first) that came `later`."""
+    digest = hashlib.sha256()
+    for name, content in connection.execute("SELECT name, content FROM sketch ORDER BY name"):
+        digest.update(f"{name} {hashlib.sha256(content).hexdigest()} ".encode())
+    for cell, first, content in connection.execute(CHUNKS):
+        if (cell, first) not in later:
+            digest.update(f"{cell} {first} {hashlib.sha256(content).hexdigest()} ".encode())
+    return digest.hexdigest()
+
+
+def chunk_digest(connection: sqlite3.Connection, cell: int, first: int) -> str:
+    """SHA-256 of what was added to a cell from rank `first` on, up to where it ends."""
+    query = "SELECT content FROM candidates WHERE cell = ? AND first = ?"
+    row = connection.execute(query, (cell, first)).fetchone()
+    return "" if row is None else hashlib.sha256(row[0]).hexdigest()
+
+
+class SketchPool:
+    """The pool of a study, as far as its file knows it. Keeps the contract of a pool."""
+
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], whole: Callable[[str], AnyPool]
+    ) -> None:
+        self._whole = whole  # the pool itself, to do something with
+        parts = dict(connect().execute(PARTS))
+        if not {"pool", "cells"} <= parts.keys():
+            raise StudyError("the pool's sketch is missing; use a copy of the study")
+        about = unpack(parts["pool"])
+        self.size: int = about["size"]
+        self.classes: tuple[Any, ...] = tuple(about["classes"])
+        self.seed: int = about["seed"]
+        self.fingerprint: str = about["fingerprint"]
+        self.tree = Tree(*(decode_array(about["tree"][name]) for name in TREE))
+        self.schema = Schema(
+            self.size,
+            tuple(about["systems"]),
+            len(self.classes),
+            decode_array(about["score_range"]),
+            tuple(about["columns"]),
+            tuple(about["class_names"]),
+            about["scored"],
+        )
+        self.items = Items(self.schema, connect, self.seed)
+        self._cells = _decode_cells(unpack(parts["cells"]), self.items)
+        self._losses = unpack(parts["losses"]) if "losses" in parts else {}
+
+    complete = False  # whether all items are at hand
+    foreign = False  # whether items were drawn by what other systems say about them
+
+    def __len__(self) -> int:
+        return self.size
+
+    def cells(self, measure: Measure) -> Cells:
+        """The cells of the measure that the study was made for."""
+        return self._cells
+
+    def losses(self, measure: Measure, cells: Cells) -> CellLosses:
+        """What the losses of the study's measure look like from the cells."""
+        kept = self._losses
+        if not kept:
+            return equal_losses(measure, cells.example, len(self.classes))
+        if "first" in kept:
+            return MeanLosses(measure, decode_array(kept["first"]), decode_array(kept["second"]))
+        example, cell = _decode_outputs(kept["example"]), decode_array(kept["example_cell"])
+        return NumberLosses(measure, example, cell, decode_array(kept["deviation"]), self.outputs)
+
+    def ordered(self, seed: int) -> Self:
+        """The pool itself: its order was fixed when the study was made."""
+        return self
+
+    def candidates(self, cells: Cells) -> Order:
+        """The items of each cell in the order in which they are asked about."""
+        return self.items
+
+    def outputs(self, index: IntArray) -> Outputs:
+        """What the systems say about the items at these positions."""
+        return self.items.outputs(index)
+
+    def blocks(self, problem: Problem, measure: Measure) -> Blocks:
+        """The items cut by the cells of a problem and by what a measure sees of them."""
+        try:
+            whole = self._whole(f"tell how many items of each cell {measure.name} tells apart")
+        except StudyError as error:
+            between = blocks_between(self, problem.cells, measure, len(self.classes))
+            if between is None:
+                raise NoSupport(str(error)) from None
+            return between
+        cells = whole.cells(problem.measure)
+        blocks: Blocks = whole.blocks(replace(problem, cells=cells), measure)
+        return blocks
+
+    def seen_by(self, other: Any) -> View:
+        """Another pool of the same items; it takes the pool itself to know which they are."""
+        return self._whole("compare its items with those of another pool").seen_by(other)
+
+    def specimens(self, cells: Cells) -> Iterator[Outputs]:
+        """The items that are at hand: the candidates, a random part of every cell."""
+        yield self.outputs(self.items.load_all()[0])
+
+    def id_of(self, index: int) -> Any:
+        """The user's id of the item at a position."""
+        return self.items.ids[self.items.row_of[index]]
+
+    def record_of(self, index: int) -> dict[str, Any]:
+        """What to show to the person who labels the item."""
+        return self.items.record(index)
+
+
+@dataclass
+class _Loaded:
+    """Candidates read so far, of all cells, row by row."""
+
+    cell: IntArray
+    index: IntArray
+    scores: FloatArray
+    predictions: IntArray
+    columns: dict[str, NDArray[Any]]
+
+
+class Items:
+    """The candidates of a study file, read chunk by chunk when they are needed."""
+
+    def __init__(
+        self, schema: Schema, connect: Callable[[], sqlite3.Connection], seed: int
+    ) -> None:
+        self.ids: list[Any] = []
+        self.row_of: dict[int, int] = {}
+        self._records: list[dict[str, Any]] = []
+        self._order: dict[int, list[int]] = {}
+        n_systems = len(schema.systems)
+        self._loaded = _Loaded(
+            np.zeros(0, dtype=np.int64),
+            np.zeros(0, dtype=np.int64),
+            np.zeros((0, n_systems)),
+            np.zeros((0, n_systems), dtype=np.int64),
+            {name: np.zeros(0, dtype=object) for name in schema.columns},
+        )
+        self._connect = connect
+        self._seed = seed
+        self._u: dict[int, float] = {}  # of items whose id does not tell it
+
+    def take(self, cell: int, rank: int) -> int:
+        """The item of `cell` with the (rank + 1)-th smallest u."""
+        run = self._order.setdefault(cell, [])
+        while len(run) <= rank:
+            if not self._load(cell, len(run)):
+                raise CellDry(cell, len(run))
+        return run[rank]
+
+    def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
+        """The n items of `cell` with the smallest u, fewer if the file has fewer; u in [0, 1)."""
+        run = self._order.setdefault(cell, [])
+        while len(run) < n and self._load(cell, len(run)):
+            pass
+        index = np.array(run[:n], dtype=np.int64)
+        return index, self._shares(index)
+
+    def prepare(self, n: Sequence[int]) -> Sequence[int]:
+        """What there is has been written already."""
+        return [len(self.first(cell, wanted)[0]) for cell, wanted in enumerate(n)]
+
+    def _shares(self, index: IntArray) -> FloatArray:
+        u = unit_numbers([self.ids[self.row_of[i]] for i in index.tolist()], self._seed)
+        return np.array([self._u.get(i, own) for i, own in zip(index.tolist(), u, strict=True)])
+
+    def forget(self, cell: int, n_kept: int) -> None:
+        """Drop what was read of a cell beyond `n_kept`: the transaction that wrote it failed."""
+        del self._order.get(cell, [])[n_kept:]
+
+    def load_all(self) -> tuple[IntArray, IntArray]:
+        """Read every candidate: their positions and their cells, (n,)."""
+        rows = self._connect().execute("SELECT cell, sum(length) FROM candidates GROUP BY cell")
+        for cell, n in rows.fetchall():
+            self.take(cell, n - 1)
+        return self._loaded.index, self._loaded.cell
+
+    def outputs(self, index: IntArray) -> Outputs:
+        """What the systems say about items that were read."""
+        rows, loaded = self._rows(index), self._loaded
+        columns = {name: values[rows] for name, values in loaded.columns.items()}
+        return Outputs(np.asarray(index), loaded.scores[rows], loaded.predictions[rows], columns)
+
+    def record(self, index: int) -> dict[str, Any]:
+        """The columns to show of an item that was read."""
+        return dict(self._records[self.row_of[index]])
+
+    def __getitem__(self, index: IntArray) -> IntArray:
+        """Cell of each item, as an array of the whole pool would give it."""
+        return self._loaded.cell[self._rows(index)]
+
+    def _rows(self, index: IntArray) -> IntArray:
+        given = np.asarray(index).tolist()
+        try:
+            return np.fromiter(map(self.row_of.__getitem__, given), np.int64, len(given))
+        except KeyError as missing:
+            raise UnknownItem(f"the study file does not hold the item at {missing}") from None
+
+    def _load(self, cell: int, first: int) -> bool:
+        """Read the chunk of a cell that begins at rank `first`; False if there is none."""
+        query = "SELECT content FROM candidates WHERE cell = ? AND first = ?"
+        row = self._connect().execute(query, (cell, first)).fetchone()
+        if row is None:
+            return False
+        chunk = unpack(row[0])
+        index = decode_array(chunk["index"])
+        self._u.update(zip(index.tolist(), chunk.get("u", ()), strict=False))
+        start = len(self.ids)
+        self.ids.extend(chunk["ids"])
+        names = [name for name, _ in chunk["records"]]
+        shown = zip(*(values for _, values in chunk["records"]), strict=True) if names else ()
+        self._records.extend(dict(zip(names, values, strict=True)) for values in shown)
+        self._records.extend({} for _ in range(len(self.ids) - len(self._records)))
+        self.row_of.update(zip(index.tolist(), range(start, start + len(index)), strict=True))
+        old = self._loaded
+        self._loaded = _Loaded(
+            np.concatenate([old.cell, np.full(len(index), cell)]),
+            np.concatenate([old.index, index]),
+            np.concatenate([old.scores, decode_array(chunk["scores"])]),
+            np.concatenate([old.predictions, decode_array(chunk["predictions"])]),
+            {
+                name: np.concatenate([old.columns[name], decode_array(values)])
+                if start
+                else decode_array(values)
+                for name, values in chunk["columns"].items()
+            },
+        )
+        self._order[cell].extend(index.tolist())
+        return True
+
+
+TREE = ("parent", "depth", "leaf")
+CELLS = ("stratum", "size", "prior")
+BEFORE = ("drawn", "inclusion")
+
+
+def _described(pool: AnyPool) -> dict[str, Any]:
+    """The pool without its items."""
+    if not all(isinstance(label, PLAIN) for label in pool.classes):
+        raise BadOption(f"classes are {list(pool.classes)}; a study keeps numbers and texts")
+    schema = pool.schema
+    return {
+        "size": pool.size,
+        "classes": list(pool.classes),
+        "seed": pool.seed,
+        "fingerprint": pool.fingerprint,
+        "systems": list(schema.systems),
+        "score_range": encode_array("score_range", schema.score_range),
+        "columns": list(schema.columns),
+        "class_names": list(schema.class_names),
+        "scored": schema.scored,
+        "tree": {name: encode_array(name, getattr(pool.tree, name)) for name in TREE},
+    }
+
+
+def _encode_cells(cells: Cells) -> dict[str, Any]:
+    arrays = {name: encode_array(name, getattr(cells, name)) for name in CELLS}
+    found = {**arrays, "example": _encode_outputs(cells.example)}
+    if cells.before is not None:
+        before = {name: encode_array(name, getattr(cells.before, name)) for name in BEFORE}
+        found["before"] = before
+    return found
+
+
+def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
+    arrays = {name: decode_array(given[name]) for name in CELLS}
+    before = None
+    if "before" in given:
+        before = Before(**{name: decode_array(given["before"][name]) for name in BEFORE})
+    # `of_item` is only ever asked for the cells of some items, which Items can tell.
+    of_item = cast(NDArray[np.int32], items)
+    example = _decode_outputs(given["example"])
+    return Cells(**arrays, example=example, of_item=of_item, before=before)
+
+
+def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:
+    second = kept.get("second", np.zeros(0))
+    if second.size > MOST_MOMENTS:
+        raise BadOption(
+            f"{measure.name} has losses of {second.size:.1e} moments, more than a "
+            "study file keeps; evaluate fewer systems or thresholds together"
+        )
+    return {
+        name: _encode_outputs(part) if name == "example" else encode_array(name, part)
+        for name, part in kept.items()
+    }
+
+
+def _encode_chunk(
+    ids: list[Any], outputs: Outputs, shown: Mapping[str, Sequence[Any]], rows: slice
+) -> dict[str, Any]:
+    # A list, because the columns are to be shown in the order in which they were given.
+    records = [[name, plain_list(values[rows])] for name, values in shown.items()]
+    return {"ids": ids, "records": records, **_encode_outputs(outputs)}
+
+
+def _encode_outputs(outputs: Outputs) -> dict[str, Any]:
+    arrays = {name: getattr(outputs, name) for name in ("index", "scores", "predictions")}
+    columns = {name: encode_array(f"column {name!r}", v) for name, v in outputs.columns.items()}
+    return {**{name: encode_array(name, v) for name, v in arrays.items()}, "columns": columns}
+
+
+def _decode_outputs(given: Mapping[str, Any]) -> Outputs:
+    return Outputs(
+        decode_array(given["index"]),
+        decode_array(given["scores"]),
+        decode_array(given["predictions"]),
+        {name: decode_array(values) for name, values in given["columns"].items()},
+    )

@@ -1,0 +1,1 @@
+"""The addresses of the labelling page, by what they are for."""

@@ -1,0 +1,134 @@
+"""Make a study in the browser: files, preview, plan, create."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from haystat import measures
+from haystat.loop.loop import seed_from
+from haystat.planning.plan import plan as make_plan
+from haystat.study.pool_source import PoolFile
+from haystat.study.study import Study
+from haystat.web import models, uploads
+from haystat.web.body import suitable
+from haystat.web.options import PageOptions, keep_options
+from haystat.web.study_folder import StudyFolder
+from haystat.web.upload_limits import check_table
+
+#: a plan on the page is to come soon: few worlds, and no budget that nobody would pay
+WORLDS, CAP = 8, 3000
+
+
+def measure_names() -> list[str]:
+    """Measures of labels that are classes."""
+    every = measures.MEASURES
+    return [name for name, make in every.items() if not getattr(make, "of_numbers", False)]
+
+
+async def list_files(request: Request, given: None) -> models.Files:
+    """Files of the server's folder that may hold a pool."""
+    return models.Files(uploads.pool_files(_study_folder(request).settings.folder))
+
+
+async def upload(request: Request, given: models.UploadQuery) -> models.Uploaded:
+    """Take a CSV or Parquet file; the body is the file."""
+    settings = _study_folder(request).settings
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > settings.upload_limit:
+        raise HTTPException(413, f"the file is larger than {settings.upload_limit / 1e6:.0f} MB")
+    parts = request.stream()
+    return models.Uploaded(
+        await uploads.receive(settings.folder, given.name, parts, settings.upload_limit)
+    )
+
+
+async def preview(request: Request, given: models.FileQuery) -> dict[str, Any]:
+    """Columns of a file, with their first values."""
+    path = uploads.checked_file(_study_folder(request).settings.folder, given.file)
+    return await asyncio.to_thread(uploads.preview, path)
+
+
+async def create(request: Request, given: models.NewStudy) -> models.Made:
+    """Make a study and open it."""
+    study_folder = _study_folder(request)
+    name = given.name.strip()
+    with suitable():
+        path = study_folder.path_of(name)
+    file = uploads.checked_file(study_folder.settings.folder, given.file)
+    async with study_folder.reading:
+        study = await asyncio.to_thread(_create, path, file, given)
+    study_folder.add(name, study)
+    return models.Made(name, study.pool.size)
+
+
+def _create(path: Path, file: Path, wish: models.Wish) -> Study:
+    source, options = _source(file, wish), page_options(wish)
+    with suitable():
+        study = Study.create(
+            path, source, wish.measure, wish.design or None, random_state=source.options["seed"]
+        )
+    try:
+        keep_options(study, options)
+    except BaseException:
+        study.close()
+        raise
+    return study
+
+
+async def plan(request: Request, given: models.Wish) -> dict[str, Any]:
+    """How many labels a precision will take, before there is one."""
+    study_folder = _study_folder(request)
+    file = uploads.checked_file(study_folder.settings.folder, given.file)
+    async with study_folder.reading:
+        return await asyncio.to_thread(_planned, file, given, study_folder.settings.wanted)
+
+
+def _planned(file: Path, wish: models.Wish, wanted: float) -> dict[str, Any]:
+    source = _source(file, wish)
+    chosen: dict[str, Any] = {"design": wish.design} if wish.design else {}
+    with suitable():
+        pool, _ = source.read()
+        width = wish.wanted or wanted
+        found = make_plan(pool, wish.measure, width, worlds=WORLDS, cap=CAP, **chosen)
+    names = ("labels", "low", "high", "passive", "cap", "width", "design")
+    return {name: getattr(found, name) for name in names}
+
+
+def _source(file: Path, wish: models.Wish) -> PoolFile:
+    """Where the pool lies, once it is known that the server can read it."""
+    prediction, id_ = ((wish.prediction,) if wish.prediction else ()), wish.id or None
+    check_table(file, {wish.score, *prediction, *wish.show, *([id_] if id_ else [])})
+    options: dict[str, Any] = {"classes": _values(wish.classes), "seed": seed_from(wish.seed)}
+    options |= {} if wish.threshold is None else {"threshold": wish.threshold}
+    return PoolFile(str(file), (wish.score,), id_, prediction, (), tuple(wish.show), options)
+
+
+def page_options(wish: models.Wish) -> PageOptions:
+    """How the page of a study asks."""
+    return PageOptions(
+        prompt=wish.prompt,
+        names=tuple(wish.names),
+        images=tuple(wish.images),
+        wanted=wish.wanted,
+        reveal=wish.reveal,
+        second=wish.second,
+        blind=wish.blind,
+    )
+
+
+def _values(classes: list[str]) -> list[Any]:
+    """Label values: numbers where all of them are, else texts."""
+    try:
+        return [int(part) for part in classes or ("0", "1")]
+    except ValueError:
+        return list(classes)
+
+
+def _study_folder(request: Request) -> StudyFolder:
+    study_folder: StudyFolder = request.app.state.study_folder
+    return study_folder

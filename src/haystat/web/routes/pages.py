@@ -1,0 +1,119 @@
+"""The pages as HTML. Every text from outside is escaped by the templates."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from haystat import designs
+from haystat.web.auth import Auth
+from haystat.web.body import encode
+from haystat.web.keys import label_keys
+from haystat.web.routes import manage
+from haystat.web.routes.api import is_manager, room_of, study_info
+from haystat.web.settings import MEGABYTE
+from haystat.web.study_folder import Room, StudyFolder
+
+#: what a page knows of somebody who is not in
+NOBODY: dict[str, Any] = {"csrf": "", "room": None, "manager": False}
+
+
+@cache
+def _templates() -> Environment:
+    loader = PackageLoader("haystat.web")
+    found = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["at"] = lambda text: quote(str(text), safe="")
+    return found
+
+
+def _render(request: Request, name: str, status: int = 200, **values: Any) -> Response:
+    auth: Auth = request.app.state.auth
+    values.setdefault("room", None)
+    values |= {"csrf": auth.csrf(request.state.session), "manager": is_manager(request)}
+    text = _templates().get_template(name).render(page=name, **values)
+    return HTMLResponse(text, status)
+
+
+def _boot(room: Room) -> dict[str, Any]:
+    """What the script of a page starts from."""
+    found: dict[str, Any] = msgspec.to_builtins(study_info(room))
+    return found
+
+
+async def home(request: Request) -> Response:
+    """To the study, if the server was started with one."""
+    study_folder: StudyFolder = request.app.state.study_folder
+    main = study_folder.settings.main
+    target = "/studies" if main is None else f"/label?study={quote(main, safe='')}"
+    return RedirectResponse(target, 303)
+
+
+async def label(request: Request) -> Response:
+    """Questions and answers."""
+    room = await room_of(request)
+    hidden = room.options.blind and not is_manager(request)
+    keys = label_keys(len(room.study.pool.classes))
+    boot = {**_boot(room), "keys": keys, "mark": room.mark, "hidden": hidden}
+    return _render(request, "label.html", room=room, boot=boot)
+
+
+async def watch(request: Request) -> Response:
+    """The numbers, live."""
+    room = await room_of(request)
+    return _render(request, "watch.html", room=room, boot=_boot(room))
+
+
+async def explain(request: Request) -> Response:
+    """What the numbers mean, for somebody who has to decide on them."""
+    room = await room_of(request)
+    found = msgspec.json.decode(encode(await room.watch.now()))  # without NaN
+    return _render(request, "explain.html", room=room, boot=_boot(room), now=found)
+
+
+async def studies(request: Request) -> Response:
+    """All studies of the folder."""
+    study_folder: StudyFolder = request.app.state.study_folder
+    return _render(request, "studies.html", names=study_folder.names)
+
+
+async def new(request: Request) -> Response:
+    """The form for a new study."""
+    study_folder: StudyFolder = request.app.state.study_folder
+    return _render(
+        request,
+        "new.html",
+        measures=manage.measure_names(),
+        designs=list(designs.DESIGNS),
+        wanted=study_folder.settings.wanted,
+        limit=f"{study_folder.settings.upload_limit / MEGABYTE:.0f} MB",
+    )
+
+
+async def show_login(request: Request) -> Response:
+    """The form that asks for the token or password."""
+    return login_page(200)
+
+
+def login_page(status: int) -> Response:
+    """The form, without a word about why."""
+    text = _templates().get_template("login.html").render(page="login.html", **NOBODY)
+    return HTMLResponse(text, status)
+
+
+def error_page(status: int, why: str) -> Response:
+    """A page that says what is wrong."""
+    template = _templates().get_template("error.html")
+    text = template.render(page="error.html", status=status, why=why, **NOBODY)
+    return HTMLResponse(text, status)
