@@ -1,4 +1,4 @@
-"""The bound on positives that may hide."""
+"""The bound on undetected positives."""
 
 from __future__ import annotations
 

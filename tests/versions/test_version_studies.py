@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import haystat as hs
-from haystat import versions
+from haystat.loop import versions
 from haystat.cli import app
 from haystat.errors import StudyError, StudyExists
 from haystat.study import Study, verify

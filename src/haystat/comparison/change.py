@@ -33,7 +33,7 @@ from haystat.measures.within import Within
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
 from haystat.pool.version import Drawn, VersionPool, order_seed, places_in
-from haystat.versions import ancestors_of, carried, carried_data, version_seed
+from haystat.loop.versions import ancestors_of, carried, carried_data, version_seed
 
 BEFORE, AFTER = "before", "after"
 PARTS = ("before", "after", "change", "by the model", "by the data")

@@ -43,13 +43,10 @@ from haystat.pool.problem import pose
 CODE = (
     "measures",
     "pool",
-    "response",
+    "models",
     "designs",
-    "estimation",
-    "ledger.py",
-    "ledger_stochastic.py",
-    "estimates.py",
-    "state.py",
+    "inference",
+    "loop",
     "experiments/counted.py",
     "experiments/repeat.py",
 )

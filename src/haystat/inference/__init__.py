@@ -1,4 +1,4 @@
-"""From the log to numbers: estimators, covariance, intervals, regions."""
+"""From draws and labels to numbers: estimators, covariance, intervals, regions."""
 
 from haystat.inference.census import census
 from haystat.inference.drawn_items import DrawnItems
@@ -8,9 +8,9 @@ from haystat.inference.intervals import Region
 from haystat.inference.stratified import estimate_stratified
 
 __all__ = [
+    "DrawnItems",
     "Estimate",
     "Region",
-    "DrawnItems",
     "census",
     "estimate_importance",
     "estimate_stratified",

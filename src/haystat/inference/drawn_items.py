@@ -1,4 +1,4 @@
-"""The finished part of a log, as arrays: everything an estimate is made of."""
+"""What was drawn and answered, as arrays: everything an estimate is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many positives may hide where few labels are: exact bounds, region by region."""
+"""Undetected positives: how many there may be where labels are few, by exact bounds."""
 
 from __future__ import annotations
 

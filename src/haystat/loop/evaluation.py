@@ -24,7 +24,7 @@ from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
-from haystat.versions import next_version, version_pool
+from haystat.loop.versions import next_version, version_pool
 
 
 class Evaluation(Loop):

@@ -275,10 +275,10 @@ class Loop(ABC):
             )
 
     def tail(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """The pool along its score: items, labels, positives, and how many more may hide.
+        """The pool along its score: items, labels, positives, and how many more there may be.
 
-        One record for each region, from the lowest scores to the highest. What may hide is bounded
-        by the labels of the region alone, one-sided at `level`.
+        One record for each region, from the lowest scores to the highest. Undetected positives are
+        bounded by the labels of the region alone, one-sided at `level`.
         """
         with self._shared.reading() as state:
             return score_regions(state, checked_level(level))

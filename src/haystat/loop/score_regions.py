@@ -1,4 +1,4 @@
-"""The tail report: the pool along its score, and how many positives may hide in each region."""
+"""The pool along its score, and how many undetected positives each region may hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def score_regions(state: State, level: float) -> list[dict[str, Any]]:
     """
     problem, pool = state.ledger.problem, state.pool
     if state.ledger.soft or problem.numeric:
-        raise BadOption("the tail report is for items that have one label each, a class")
+        raise BadOption("the regions of the score are for items that have one label each, a class")
     ends = np.repeat(problem.cells.example.scores[:, :1], 2, axis=1)
     for outputs in pool.specimens(problem.cells):
         cell = problem.cells.of_item[outputs.index]

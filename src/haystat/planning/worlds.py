@@ -2,7 +2,7 @@
 
 A world follows the scores' own claim, bent by a miscalibration, as long as that claim is credible;
 else, and sometimes anyway, the share of positives falls like a power of the rank, by how much is
-anybody's guess. In some worlds a few positives lie astray among the predicted negatives.
+anybody's guess. In some worlds a few undetected positives lie among the predicted negatives.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LEVEL, LEVEL_SD = -0.5, 1.2  # logit of the share of positives at the decision t
 SLOPE, SLOPE_SD = 2.0, 0.35  # of the logit by -logit(rank): median, and deviation of its log
 BEND_SD = 0.3  # of a segment's slope about that
 BALANCE_SD = 0.8  # of log(positives / predicted positives): thresholds are set with care
-STRAY_SHARE = 0.3  # of the worlds that have strays
-STRAY_SCALE, MOST_STRAYS = 3.0, 100.0  # median of their number, and a cap
+UNDETECTED_SHARE = 0.3  # of the worlds that have undetected positives
+UNDETECTED_SCALE, MOST_UNDETECTED = 3.0, 100.0  # median of their number, and a cap
 TRIES = 100
 
 
@@ -64,9 +64,9 @@ def _world(problem: Problem, rng: np.random.Generator) -> World:
     claimed = is_credible(problem) and rng.random() < CLAIM_SHARE
     share = _claimed(problem, rng) if claimed else _balanced(problem, rng)
     low = predicted_low(problem)
-    if low.any() and rng.random() < STRAY_SHARE:
-        n_strays = min(STRAY_SCALE * abs(rng.standard_cauchy()), MOST_STRAYS)
-        share = np.where(low, np.minimum(share + n_strays / size[low].sum(), 1.0), share)
+    if low.any() and rng.random() < UNDETECTED_SHARE:
+        n_more = min(UNDETECTED_SCALE * abs(rng.standard_cauchy()), MOST_UNDETECTED)
+        share = np.where(low, np.minimum(share + n_more / size[low].sum(), 1.0), share)
     positive = rng.binomial(size, share)
     counts = np.stack([size - positive, positive], axis=1)
     with np.errstate(all="ignore"):

@@ -32,7 +32,7 @@ from haystat.study.sqlite_journal import Entry
 from haystat.study.store import Store
 from haystat.study.study import Study
 from haystat.study.versions import previous_file, unpacked
-from haystat.versions import carried
+from haystat.loop.versions import carried
 
 RELATIVE = 1e-9  # by which a weight may differ on another machine
 

@@ -34,7 +34,7 @@ from haystat.study.pool_source import Source, circumstances
 from haystat.study.sketch_pool import Records, first_shares, write_sketch
 from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.store import Store
-from haystat.versions import Version, next_version, version_pool
+from haystat.loop.versions import Version, next_version, version_pool
 
 PREVIOUS = "previous"  # the part of a study file that holds the study before it
 

@@ -1,4 +1,4 @@
-"""The gate that every request passes: host, secret, role, same-origin token, headers."""
+"""What every request passes: host, secret, role, same-origin token, headers."""
 
 from __future__ import annotations
 

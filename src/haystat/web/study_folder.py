@@ -26,7 +26,7 @@ class NoSuchStudy(StudyError):
 
 @dataclass
 class Room:
-    """An open study: its desk, those who watch it or only read, and how its page asks."""
+    """An open study: its writes, those who watch it or only read, and how its page asks."""
 
     name: str
     queue: WriteQueue
@@ -111,7 +111,7 @@ class StudyFolder:
         return self._rooms[wanted]
 
     def add(self, name: str, study: Study) -> None:
-        """Put a study on the shelf that was just made."""
+        """Open a study that was just made."""
         self._rooms[name] = self._room(name, study)
 
     async def hush(self) -> None:

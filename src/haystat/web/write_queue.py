@@ -27,7 +27,7 @@ class WriteQueue:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._waiting: list[tuple[Action, asyncio.Future[Any]]] = []
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="desk")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="writes")
         self._busy: asyncio.Task[None] | None = None
 
     async def write(self, action: Callable[[Study], T]) -> T:
