@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import haystat as hs
-from haystat.loop import versions
 from haystat.cli import app
 from haystat.errors import StudyError, StudyExists
+from haystat.loop import versions
 from haystat.study import Study, verify
 from haystat.study.label_bank import known_labels
 

@@ -26,6 +26,7 @@ from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import Line
 from haystat.loop.loop import Loop
 from haystat.loop.state import Answer, State
+from haystat.loop.versions import ancestors_of, carried, carried_data, version_seed
 from haystat.measures.base import Measure
 from haystat.measures.combine import Combination, Several
 from haystat.measures.outputs import Schema
@@ -33,7 +34,6 @@ from haystat.measures.within import Within
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
 from haystat.pool.version import Drawn, VersionPool, order_seed, places_in
-from haystat.loop.versions import ancestors_of, carried, carried_data, version_seed
 
 BEFORE, AFTER = "before", "after"
 PARTS = ("before", "after", "change", "by the model", "by the data")

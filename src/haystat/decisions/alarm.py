@@ -10,7 +10,7 @@ s, the wealth of the days from s on, multiplied, grows. A mixture over s,
 is 1 on average as long as no day is below the level, and so it ever reaches 1 / alpha with
 probability alpha at most (Ville's inequality). What the model of the labels says of the items
 before the day's draws enters as the guess that bets improve upon: good guesses make them gain, none
-can make them wrong.
+can make them wrong. A day's wealth is capped: the measure of few items may lie below by chance.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from haystat.inference.guarantee import rates_between
 from haystat.inference.guaranteed_interval import Bets, Draws
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
+
+MOST_PER_DAY = 10.0  # of a day's wealth, so that a single odd day raises no alarm
+AT_ONCE = 0.9  # share of the bets that is put on the days that are planned
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,13 @@ class Alarm:
     >>> import numpy as np, haystat as hs
     >>> rng = np.random.default_rng(0)
     >>> alarm = hs.Alarm("accuracy", below=0.9, days=10)
-    >>> for day in range(2):
+    >>> for day in range(4):
     ...     pool = hs.Pool(rng.random(200), ids=np.arange(200) + 200 * day, strata=4)
     ...     ev = hs.Evaluation(pool, "accuracy", random_state=day)
     ...     ev.tell({query.item: query.item % 2 for query in ev.ask(60)})
     ...     seen = alarm.look(ev)
     >>> seen.day, seen.raised
-    (2, True)
+    (4, True)
     """
 
     def __init__(
@@ -94,7 +97,7 @@ class Alarm:
         return found
 
     def wealth(self, loop: Any) -> float:
-        """What bets on "below" have made of 1 with a day's draws."""
+        """What bets on "below" have made of 1 with a day's draws, MOST_PER_DAY at most."""
         state = loop.state
         draws, example = new_draws(state.ledger)
         if len(draws.cell) == 0:
@@ -105,14 +108,15 @@ class Alarm:
         low, high = bets.range
         if not low < self.below:
             return 0.0 if low > self.below else 1.0
-        return 1.0 if self.below > high else bets.wealth(self.below, -1)[1]
+        wealth = 1.0 if self.below > high else bets.wealth(self.below, -1)[1]
+        return min(wealth, MOST_PER_DAY)
 
     def _share(self, day: int) -> float:
         """What is put on a fall that comes on a day: alike on all days that are planned."""
         if day <= self.days:
-            return 0.9 / self.days
+            return AT_ONCE / self.days
         later = day - self.days
-        return 0.1 / (later * (later + 1))
+        return (1 - AT_ONCE) / (later * (later + 1))
 
 
 def _within(wanted: Measure, asked: Measure) -> Measure:

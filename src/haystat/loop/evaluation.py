@@ -20,11 +20,11 @@ from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.loop.shared_state import SharedState
 from haystat.loop.state import LEDGERS, State
+from haystat.loop.versions import next_version, version_pool
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
-from haystat.loop.versions import next_version, version_pool
 
 
 class Evaluation(Loop):

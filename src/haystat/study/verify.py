@@ -24,6 +24,7 @@ from haystat.inference.estimate import Estimate
 from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import moment
 from haystat.loop.state import plain
+from haystat.loop.versions import carried
 from haystat.study import sqlite_journal
 from haystat.study.damage import SYMPTOMS, damage_told
 from haystat.study.leases import StudyState
@@ -32,7 +33,6 @@ from haystat.study.sqlite_journal import Entry
 from haystat.study.store import Store
 from haystat.study.study import Study
 from haystat.study.versions import previous_file, unpacked
-from haystat.loop.versions import carried
 
 RELATIVE = 1e-9  # by which a weight may differ on another machine
 

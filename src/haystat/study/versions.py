@@ -26,6 +26,7 @@ from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.designs.base import Design
 from haystat.designs.continued import continued
 from haystat.loop.settings import decode_rules, encode_settings
+from haystat.loop.versions import Version, next_version, version_pool
 from haystat.pool.base import AnyPool
 from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
@@ -34,7 +35,6 @@ from haystat.study.pool_source import Source, circumstances
 from haystat.study.sketch_pool import Records, first_shares, write_sketch
 from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.store import Store
-from haystat.loop.versions import Version, next_version, version_pool
 
 PREVIOUS = "previous"  # the part of a study file that holds the study before it
 
@@ -73,7 +73,8 @@ class ExtendedSource:
     def of(cls, study: Any, rows: Source, window: Any, options: Mapping[str, Any]) -> Self:
         """The items of a study, as far as they are in the window, and the rows."""
         old, old_records = study.whole_source("add items to those it has")
-        new, new_records = rows.read()
+        read: tuple[Any, Records] = rows.read()
+        new, new_records = read
         pool, index = extended(old, new, window, **options)
 
         def records(wanted: IntArray) -> dict[str, Any]:
