@@ -9,6 +9,8 @@ Lines:
   five       five versions in a row, each by 5%: labels of all against five separate studies, each
              until the width that 1,000 fresh labels gave
   unrelated  a version whose scores have nothing to do with the first's but the labels: the same
+  stream     20,000 items a day, 1% positive, 50 labels a day, recall falls from 0.85 to 0.70 on day
+             30 of 60: alarms "below 0.8" within ten days, and before the fall
   sketch     seconds for the next version of a study against those for a first one
 
 Estimates are of F1 on generated pools; the truth is known. Coverage is that of 95% intervals, of
@@ -28,13 +30,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 import haystat as hs
 
 LABELS, BATCH = 1000, 50
 SIZE = 50_000
 NOISE = 0.055  # of a score, that changes about 5% of the predictions that are positive
-BANDS = 4.0  # standard errors
+DAYS, FALL, PER_DAY = 60, 30, 20_000
 
 
 class World:
@@ -129,6 +132,29 @@ def five(repeat: int) -> dict[str, Any]:
     return {"spent": spent, "fresh": 5 * LABELS, "later": last}
 
 
+def stream(repeat: int) -> dict[str, Any]:
+    """When the alarm comes, in days after the fall; negative where it is false."""
+    rng, truth, now = np.random.default_rng([repeat, 60]), {}, None
+    alarm = hs.Alarm("recall", below=0.8, days=DAYS)
+    for day in range(DAYS):
+        label = (rng.random(PER_DAY) < 0.01).astype(int)
+        at = norm.ppf(0.85 if day < FALL else 0.70)
+        scores = rng.normal(np.where(label == 1, at, -3.6), 1.0)
+        ids = PER_DAY * day + np.arange(PER_DAY)
+        truth.update(zip(ids.tolist(), label.tolist(), strict=True))
+        rows = hs.Pool(scores, ids=ids, threshold=0.0, columns={"day": np.full(PER_DAY, day)})
+        today = hs.measures.Within(hs.measures.Recall(), column="day", equals=day)
+        if now is None:
+            now = hs.Evaluation(rows, today, random_state=repeat)
+        else:
+            now = now.extend(rows, window=("day", 8), measure=today)
+        for _ in range(2):
+            now.tell({query.item: truth[query.item] for query in now.ask(25)})
+        if alarm.look(now).raised:
+            return {"alarm": day - FALL + 1}
+    return {"alarm": DAYS}
+
+
 def sketch(repeat: int, size: int = 2_000_000) -> dict[str, Any]:
     """Seconds for a first study and for the next version of it."""
     world = World(repeat, size)
@@ -149,12 +175,17 @@ LINES = {
     "second": second,
     "five": five,
     "unrelated": partial(second, unrelated=True),
+    "stream": stream,
     "sketch": sketch,
 }
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Means over the repeats; bias in standard errors."""
+    if "alarm" in rows[0]:
+        days = np.array([row["alarm"] for row in rows])
+        in_time, false = float(np.mean((days > 0) & (days <= 10))), float(np.mean(days <= 0))
+        return {"repeats": len(rows), "in_ten_days": in_time, "false": false}
     found = {
         "repeats": len(rows),
         "spent": float(np.mean([row["spent"] for row in rows])),

@@ -254,14 +254,12 @@ def _joined(old: Loop, new: Loop, union: Union) -> tuple[FloatArray, Mapping[int
         inclusion = np.maximum(one, other)
     else:
         inclusion = 1 - (1 - one) * (1 - other)
-    told: dict[int, Answer] = {}
-    for item, (there, here) in enumerate(
-        zip(union.place_old.tolist(), union.place_new.tolist(), strict=True)
-    ):
-        if here in told_second:
-            told[item] = told_second[here]
-        elif there in told_first and not (derived and here >= 0):
-            told[item] = told_first[there]
+    place = np.full(len(first), -1)
+    place[union.place_old[union.place_old >= 0]] = np.flatnonzero(union.place_old >= 0)
+    told = {int(place[there]): answer for there, answer in told_first.items()}
+    if derived:  # what the second left out, it had reasons for
+        told = {item: answer for item, answer in told.items() if union.place_new[item] < 0}
+    told |= told_second  # the items of the second come first, in its order
     return inclusion, told
 
 
