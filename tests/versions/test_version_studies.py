@@ -188,6 +188,7 @@ def test_commands_for_the_next_version(world, run, tmp_path):
     assert len(rows) == 140
     assert sum(row["counts"] for row in rows) == n_labels
     assert "counting" in run("labels", "b.haystat")
+    assert f"{made['carried']} carried over" in run("status", "b.haystat")
     assert run("labels", "b.haystat", "--csv").count("\n") == 141
     run("labels", "b.haystat", "-o", "labels.csv")
     assert Path("labels.csv").read_text().count("\n") == 141

@@ -158,9 +158,13 @@ def _measure(text: str | None) -> Any:
 def _status_lines(found: Status) -> list[tuple[str, str]]:
     by_label = ", ".join(f"{n} x {label}" for label, n in found.labels_of.items())
     people = ", ".join(f"{who or 'nameless'} {n}" for who, n in found.annotators.items())
+    before = f", {found.carried} carried over" if found.carried else ""
     return [
         ("study", f"{found.measure} of {found.size:,} items, design {found.design}"),
-        ("labels", f"{found.labels} ({by_label}), {found.finished_labels} in finished stages"),
+        (
+            "labels",
+            f"{found.labels} ({by_label}), {found.finished_labels} in finished stages{before}",
+        ),
         ("skipped", str(found.skipped)),
         ("open", f"{found.pending} questions, {found.leased} of them in somebody's hands"),
         ("stages", f"{found.stages}, {found.finished_stages} finished"),

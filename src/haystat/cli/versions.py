@@ -67,7 +67,7 @@ def next_version(
     with made:
         status, in_use = made.status(), made.in_use
         called, carried = version_name(made), made.n_carried
-    about = {"study": str(made.path), "version": called, "carried": carried}
+    about = {"study": str(made.path), "version": called}
     if as_json:
         print_json({**about, **asdict(status), "in_use": [asdict(one) for one in in_use]})
         return

@@ -14,7 +14,8 @@ from haystat.study.leases import StudyState
 class Status:
     """Counts of a study.
 
-    labels are answers taken, which the estimate uses; finished_labels those of finished stages,
+    labels are answers taken, which the estimate uses, `carried` of them over from an earlier
+    version; finished_labels those of finished stages,
     from which the design has learnt. pending questions wait for an answer, and `leased` of them
     are in somebody's hands. head is the hash of the newest entry: whoever wrote it down can tell
     whether the journal was changed.
@@ -39,6 +40,7 @@ class Status:
     last_change: str
     entries: int
     head: str
+    carried: int = 0
 
 
 def status_of(state: StudyState, now: datetime) -> Status:
@@ -69,4 +71,5 @@ def status_of(state: StudyState, now: datetime) -> Status:
         "" if state.last is None else state.last.time,
         state.n_entries,
         "" if state.last is None else state.last.hash,
+        state.n_carried,
     )
