@@ -7,6 +7,7 @@ import pytest
 
 import haystat as hs
 from haystat.errors import NoSupport
+from haystat.inference.weighted_draws import weighted
 from haystat.loop.stages import NO_ANSWER
 
 
@@ -93,7 +94,7 @@ def test_weighted_labels_alone_speak_about_items_that_can_be_labelled(tmp_path, 
     told = np.where(lost, NO_ANSWER, label)
     ledger = ledger_after(pool, "f1", told, [200, 200], 1)
     bound = hs.measures.resolve("brier").bind(pool.schema)
-    estimate = hs.estimation.weighted.weighted(pool, ledger, bound, 0.95)
+    estimate = weighted(pool, ledger, bound, 0.95)
     exact = np.mean(((pool.scores[:, 0] - label) ** 2)[~lost])
     assert estimate.value == pytest.approx(exact)
 

@@ -67,8 +67,11 @@ def test_draws_are_known_labels_plus_binomial_ones(pool_of, ledger_after):
     ledger = ledger_after(pool, "f1", label, [40, 20], 2)
     state, measure, cells = ledger.state, ledger.problem.measure, ledger.problem.cells
     _, labels = labels_of(pool, ledger)
-    share = posterior_shares(state.view, state.modes, labels.counts, np.random.default_rng(0))
-    mean = share.mean(axis=0)
+    share = [
+        posterior_shares(state.view, state.modes, labels.counts, np.random.default_rng(seed))
+        for seed in range(20)
+    ]
+    mean = np.mean(share, axis=(0, 1))
     told = dict(zip(*(a.tolist() for a in ledger.told()), strict=True))
     total = np.zeros(measure.n_risk)
     for i in range(300):
@@ -250,6 +253,28 @@ def test_the_ends_of_a_stretched_interval_are_further_from_the_estimate():
     # Never beyond what the measure can be.
     extreme = credible_estimate(measure, risks, 0.9, 50, (), 100.0)
     assert extreme.interval == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("name", "quantile"), [("accuracy", 0.7), ("prevalence", 0.5)])
+def test_the_estimate_is_a_quantile_counted_from_the_worst(name, quantile):
+    measure = hs.measures.resolve(name).bind(hs.Pool([0.2, 0.8]).schema)
+    risks = np.random.default_rng(4).beta(2, 8, (999, 1))
+    estimate = credible_estimate(measure, risks, 0.9, 50, (), 1.0, 0.7)
+    assert estimate.value == pytest.approx(np.quantile(measure.values(risks), quantile))
+    worse = credible_estimate(_LowerIsBetter(measure), risks, 0.9, 50, (), 1.0, 0.7)
+    assert worse.value == pytest.approx(np.quantile(measure.values(risks), 0.3))
+
+
+class _LowerIsBetter:
+    """A measure turned round: its smaller values are the better ones."""
+
+    lower_is_better = True
+
+    def __init__(self, measure):
+        self._measure = measure
+
+    def __getattr__(self, name):
+        return getattr(self._measure, name)
 
 
 def test_draws_without_spread_allow_for_rounding_and_stay_within_the_range():

@@ -31,6 +31,8 @@ from haystat.models.threads import one_thread
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
 
+METHOD = 3  # counted up whenever the same labels would lead to other draws or estimates
+
 
 @dataclass(frozen=True)
 class AssistedState:
@@ -60,7 +62,7 @@ class Assisted(ModelSettings, Design):
         every stage can speak about every cell.
     """
 
-    method: int = 2
+    method: int = METHOD
     rare: float = 0.003
     uniform: tuple[float, float] = (0.2, 0.35)
     by_region: float = 0.8
@@ -71,10 +73,10 @@ class Assisted(ModelSettings, Design):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.method != 2:
+        if self.method != METHOD:
             raise BadOption(
                 f"method {self.method} of design 'assisted' is not known to this version, which "
-                "knows method 2; use the version of haystat that wrote it"
+                f"knows method {METHOD}; use the version of haystat that wrote it"
             )
         if not isinstance(self.uniform, tuple | list) or len(self.uniform) != 2:
             raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.2, 0.35)")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
+from scipy.optimize import brentq
 
 from haystat.core.arrays import FloatArray, IntArray
 
@@ -24,7 +25,7 @@ MIXES = tuple(
     (np.uint64(shift), np.uint64(factor))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 )
-BISECTIONS = 60
+PRECISE = 1e-12  # relative, of the multiple of the sizes
 SLACK = 1e-9  # of an inclusion probability, from which an item is certain to be drawn
 
 
@@ -37,7 +38,7 @@ def stage_rates(
     expected; infinite where that is 1, so that all items are drawn. No cell is left alone: each
     gets at least `least` of the rate it would have if nothing had been drawn before.
     """
-    low, high = 0.0, 1.0
+    high = 1.0
 
     def rates(c: float) -> FloatArray:
         aim = c * sizes
@@ -54,10 +55,8 @@ def stage_rates(
         return np.where(sizes > 0, np.inf, 0.0)
     while expected(high) < n:
         high *= 2
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) < n else (low, middle)
-    return rates(high)
+    multiple = brentq(lambda c: expected(c) - n, 0.0, high, xtol=PRECISE * high, rtol=PRECISE)
+    return rates(float(multiple))
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,10 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
         inside = pools.within(measure, blocks, pool.outputs(item), rng)
         risks = inside.risks(measure)
     doubts = (*pools.doubts(), *waiting(sample))
-    stretch = sample.state.view.model.settings.stretch
-    estimate = credible_estimate(measure, risks, level, len(item), doubts, stretch)
+    chosen = sample.state.view.model.settings
+    estimate = credible_estimate(
+        measure, risks, level, len(item), doubts, chosen.stretch, chosen.point
+    )
     variance = variance_in_pools(inside, measure, estimate.details["risk"])
     details = {**estimate.details, "item_variance": variance, "size": sample.problem.size}
     guarantee = None if pool.foreign else guarantee_of(sample, measure)

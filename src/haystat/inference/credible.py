@@ -74,8 +74,12 @@ def credible_estimate(
     n_labels: int,
     warnings: tuple[str, ...],
     stretch: float = 1.0,
+    point: float = 0.5,
 ) -> CredibleEstimate:
-    """The estimate from draws of the risk (S, d): medians of the measure's values."""
+    """The estimate from draws of the risk (S, d): a quantile of the measure's values.
+
+    point is counted from the worst value; a measure without a better side has its median.
+    """
     draws = measure.values(risks)
     draws = np.where(np.isfinite(draws), np.clip(draws, *measure.bounds), np.nan)
     undefined = np.isnan(draws).mean(axis=0) >= 1 / 2
@@ -84,7 +88,7 @@ def credible_estimate(
         warnings = (why or f"{measure.name} is undefined in most of what is possible", *warnings)
     draws[:, undefined] = np.nan
     known = np.where(undefined, 0.0, draws)
-    values = np.where(undefined, np.nan, np.nanmedian(known, axis=0))
+    values = np.where(undefined, np.nan, np.nanquantile(known, _counted_up(point, measure), axis=0))
     deviation = np.nan_to_num(known - np.nanmean(known, axis=0))
     return CredibleEstimate(
         measure.name,
@@ -100,3 +104,9 @@ def credible_estimate(
         draws=np.where(undefined, np.nan, draws),
         stretch=stretch,
     )
+
+
+def _counted_up(point: float, measure: Measure) -> float:
+    """The quantile `point`, counted from the worst value, as one counted from the lowest."""
+    sides = {None: 0.5, False: point, True: 1 - point}
+    return sides[measure.lower_is_better]

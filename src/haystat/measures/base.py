@@ -42,8 +42,8 @@ class Measure(ABC):
     n_risk: int = 1
     #: whether value(c * risk) equals value(risk) for every c > 0, as for ratios of risks
     scale_free: bool = False
-    #: whether a smaller value is a better one
-    lower_is_better: bool = False
+    #: whether a smaller value is a better one; None if neither is
+    lower_is_better: bool | None = False
     #: whether labels are numbers
     of_numbers: bool = False
     #: whether the value is a share, which people read as a percentage

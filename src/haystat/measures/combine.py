@@ -263,6 +263,8 @@ class Difference(Combination):
     system_a: str
     system_b: str
 
+    lower_is_better = None
+
     def __post_init__(self) -> None:
         name = getattr(self.measure, "name", "measure")
         object.__setattr__(self, "name", f"{name} difference")

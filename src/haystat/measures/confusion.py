@@ -185,6 +185,7 @@ class Prevalence(OneVsRest):
 
     name = "prevalence"
     is_share = True
+    lower_is_better = None
     meaning = "The share of positives in the pool."
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:

@@ -27,6 +27,7 @@ class Differences(Combination):
     systems: Sequence[str] | None = None
 
     components = ()
+    lower_is_better = None
 
     def __post_init__(self) -> None:
         name = getattr(self.measure, "name", "measure")

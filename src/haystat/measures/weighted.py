@@ -133,6 +133,7 @@ class Weighted(Measure):
             "bounds": inner.bounds,
             "n_risk": inner.n_risk + (not inner.scale_free),
             "scale_free": True,
+            "lower_is_better": inner.lower_is_better,
         }
 
 

@@ -30,7 +30,7 @@ class Within(Measure):
     _inner: Measure = field(init=False, repr=False, compare=False)
 
     @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]
+    def lower_is_better(self) -> bool | None:  # type: ignore[override]
         """As in the pool."""
         return self.measure.lower_is_better
 

@@ -27,6 +27,8 @@ class ModelSettings:
     mass, mass_sd, mass_power: the same in a mass of items that share their score.
     wrong, wrong_sd: share of wrong predictions that the score knows nothing of, among the items
         predicted positive: median and standard deviation of the log.
+    point: the estimate is this quantile of the draws, counted from the worst: undetected errors are
+        allowed for beyond what most systems have, so that intervals cover those that have more.
     stretch: how much further from the estimate than the draws' quantiles an interval ends, since no
         model is exactly right.
     n_draws: joint draws of the posterior.
@@ -41,13 +43,14 @@ class ModelSettings:
     shapes: tuple[float, ...] = (1.0, 0.02)
     concentrations: tuple[float, ...] = (100.0, 20.0)
     hidden: float = 0.015
-    hidden_sd: float = 3.0
+    hidden_sd: float = 4.0
     hidden_power: float = 0.5
     mass: float = 0.15
     mass_sd: float = 2.9
     mass_power: float = 1.0
     wrong: float = 0.005
     wrong_sd: float = 2.0
+    point: float = 0.6
     stretch: float = 1.2
     n_draws: int = 400
 
@@ -59,6 +62,8 @@ class ModelSettings:
             for number in value if isinstance(value, tuple) else (value,):
                 if not (isinstance(number, int | float) and 0 < number < float("inf")):
                     raise BadOption(f"{field.name} is {value!r}; give positive numbers")
+        if self.point >= 1:
+            raise BadOption(f"point is {self.point}; give a quantile between 0 and 1")
         lengths = {len(getattr(self, name)) for name in OF_STATES}
         if len(lengths) > 1 or not self.bend_sds:
             raise BadOption(f"{', '.join(OF_STATES)} need a value for each state, one at least")
