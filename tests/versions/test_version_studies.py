@@ -16,6 +16,9 @@ import haystat as hs
 from haystat.cli import app
 from haystat.errors import StudyError, StudyExists
 from haystat.loop import versions
+from haystat.report.collect import collect
+from haystat.report.markdown import markdown_page
+from haystat.report.page import html_page
 from haystat.study import Study, verify
 from haystat.study.label_bank import known_labels
 
@@ -146,6 +149,20 @@ def test_labels_of_a_version_say_whose_they_are_and_since_when(world, tmp_path):
         assert row.counts == ((row.item in there and row.item not in asked) or row.item in new)
     assert {row.annotator for row in rows} == {"ann", "bob", None}
     assert {row.time[:10] for row in rows} == {"2026-01-01", "2026-03-02"}
+
+
+def test_a_report_has_a_line_over_the_versions(world, first, tmp_path):
+    second = first.next(world.pool(1), "march <1>")
+    world.answer(second, 30)
+    found = collect(second)
+    assert [row["name"] for row in found["versions"]] == ["v1", "march <1>"]
+    assert found["versions"][0]["value"] == first.estimate().value
+    assert found["versions"][1]["carried"] == second.n_carried
+    page = html_page(found)
+    assert "From version to version" in page
+    assert "march &lt;1&gt;" in page
+    assert "## From version to version" in markdown_page(found)
+    assert "From version to version" not in html_page(collect(first))
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def test_a_label_stands_for_the_items_without_one_by_enumeration():
 
 def test_a_version_with_scores_of_another_kind_is_not_misled_by_where_labels_lie(make_world):
     # Labels of the first version lie where its score was high. To a score that knows nothing they
-    # look like items drawn at random, two fifths of them positive; in truth it is one in ten.
+    # look like items drawn at random, many more of them positive than there are.
     errors, raw = [], []
     for seed in range(8):
         world = make_world(2000, seed=seed)
@@ -111,7 +111,7 @@ def test_a_version_with_scores_of_another_kind_is_not_misled_by_where_labels_lie
         later = first.next(hs.Pool(noise, strata=32, threshold=0.0))
         errors.append(later.estimate("prevalence").value - truth)
         raw.append(np.mean([answer.label for answer in later.answers]) - truth)
-    assert np.mean(raw) > 0.15
+    assert np.mean(raw) > 0.1
     assert abs(np.mean(errors)) < 0.03
 
 

@@ -187,6 +187,7 @@ class Parts(Combination):
     in_new: BoolArray
 
     components = PARTS
+    lower_is_better = None  # of a difference the median is shown
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", f"{self.measure.name} change")

@@ -18,6 +18,7 @@ from haystat.loop.score_regions import score_regions
 from haystat.report.confusion import ConfusionMatrix
 from haystat.report.pr_curve import pr_curve
 from haystat.report.thresholds import cuts_of
+from haystat.report.versions import versions_of
 from haystat.study.answer_files import draw_totals
 from haystat.study.leases import StudyState
 from haystat.study.study import Study
@@ -45,6 +46,7 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
             "systems": list(systems),
             "estimate": estimate_dict(estimate),
             "also": _also(state, estimate, level),
+            "versions": versions_of(study, level),
             "convergence": convergence(study, level),
             "curves": [pr_curve(state, system, level) for system in systems],
             "cuts": [cuts_of(state, system, level) for system in systems],

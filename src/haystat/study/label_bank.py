@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from haystat.inference.estimate import Estimate
 from haystat.loop.state import Answer
 from haystat.study.study import Study
 from haystat.study.versions import previous_file, unpacked
@@ -51,6 +52,15 @@ def known_labels(study: Study) -> list[KnownLabel]:
     now = {answer.item for answer in study.answers}
     rows = [label if label.item in now else _lost(label) for label in found.values()]
     return sorted(rows, key=lambda label: (label.time, str(label.item)))
+
+
+def version_estimates(study: Study, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
+    """Name, labels carried over and estimate of every version in a file, the first one first."""
+    with earlier_versions(study) as earlier:
+        return [
+            (version_name(version), version.n_carried, version.estimate(level=level))
+            for version in (*earlier, study)
+        ]
 
 
 def version_name(study: Study) -> str:
