@@ -19,6 +19,7 @@ PAGES = (
     "compare",
     "threshold",
     "gate",
+    "living",
     "worth",
 )
 

@@ -57,7 +57,7 @@ def test_what_is_left_is_drawn_without_bias_after_items_were_drawn_before():
     rates = np.array([1.0, 2.0, 0.5])
     start = Start.at(rung, base)
     left = []
-    for key in range(3000):
+    for key in range(1500):
         inclusion, asked = base, rung
         for n in (9, 6):  # two stages
             cell, inclusion = take(rates, inclusion, size, asked, n, key, start)
@@ -118,7 +118,7 @@ def test_a_version_with_scores_of_another_kind_is_not_misled_by_where_labels_lie
 
 def test_few_new_labels_reach_the_width_of_a_fresh_evaluation(make_world):
     widths = []
-    for seed in range(4):
+    for seed in range(3):
         world = make_world(6000, seed=seed, noise=0.1)
         first = hs.Evaluation(world.pool(0), random_state=seed)
         first.run(world.oracle, 300, 150)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from haystat import measures
-from haystat.core.arguments import brief
+from haystat.core.arguments import brief, several_names
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.loop.estimates import estimate_state
@@ -273,7 +273,7 @@ def _answers(loop: Loop) -> tuple[FloatArray, Mapping[int, Answer]]:
 
 def _systems(old: Pool, new: Pool, given: tuple[str, str] | None) -> tuple[str, str]:
     if given is not None:
-        named = tuple(given)
+        named = several_names("systems", given)
         if len(named) == 2 and named[0] in old.systems and named[1] in new.systems:
             return named[0], named[1]
         raise BadOption(

@@ -15,13 +15,14 @@ can make them wrong. A day's wealth is capped: the measure of few items may lie 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from haystat import measures
-from haystat.core.arguments import checked_integer
+from haystat.core.arguments import brief, checked_integer
 from haystat.designs.continued import Continued
 from haystat.errors import BadOption, NoSupport
 from haystat.inference.estimate import checked_level
@@ -71,8 +72,9 @@ class Alarm:
         self, measure: Any = "recall", *, below: float, level: float = 0.95, days: int = 60
     ) -> None:
         self.measure: Measure = measures.resolve(measure)
-        if isinstance(below, bool) or not isinstance(below, int | float):
-            raise BadOption(f"below is {below!r}; give a number, such as 0.8")
+        usable = isinstance(below, int | float) and not isinstance(below, bool)
+        if not usable or not math.isfinite(below):
+            raise BadOption(f"below is {brief(below)}; give a number, such as 0.8")
         self.below = float(below)
         self.level = checked_level(level)
         self.days = checked_integer("days", days, smallest=1)
@@ -98,6 +100,8 @@ class Alarm:
 
     def wealth(self, loop: Any) -> float:
         """What bets on "below" have made of 1 with a day's draws, MOST_PER_DAY at most."""
+        if not hasattr(type(loop), "whole_pool"):
+            raise BadOption(f"{brief(loop)} is no evaluation or study; give that of the day")
         state = loop.state
         draws, example = new_draws(state.ledger)
         if len(draws.cell) == 0:
