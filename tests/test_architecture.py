@@ -70,6 +70,23 @@ def test_imports_point_to_rooms_further_down(path):
         assert room_height(room) <= height, f"{path}:{line} imports {room} from above"
 
 
+#: what is told apart by a method that it has, never by its kind
+KINDS = {
+    *"Estimate CredibleEstimate SideBySide".split(),
+    *"Pool EnginePool CrossPool UnblockedPool SketchPool CountedPool SameItems".split(),
+    *"MemoryJournal SqliteJournal Ledger StochasticLedger".split(),
+    *(kind.__name__ for kind in haystat.designs.DESIGNS.values()),
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_kinds_of_parts_are_not_asked_for(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "type"):
+            asked = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & KINDS
+            assert not asked, f"{path}:{node.lineno} asks whether it is {asked}; call a method"
+
+
 def test_the_public_names_are_what_is_visible():
     assert all(getattr(haystat, name) is not None for name in haystat.__all__)
     visible = {name for name in dir(haystat) if not name.startswith("_")}

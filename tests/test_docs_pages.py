@@ -21,6 +21,8 @@ PAGES = (
     "gate",
     "living",
     "worth",
+    "known",
+    "weight",
 )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from haystat.planning.plan import Plan, plan
     from haystat.pool.features import strata_from_features
     from haystat.pool.from_estimator import from_estimator
+    from haystat.pool.known import Known
     from haystat.pool.memory import Pool
     from haystat.study.study import Study
 
@@ -34,6 +35,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "HaystatError",
+    "Known",
     "Plan",
     "Pool",
     "Query",
@@ -64,6 +66,7 @@ _MODULE_OF = {
     "Estimate": "inference.estimate",
     "Evaluation": "loop.evaluation",
     "HaystatError": "errors",
+    "Known": "pool.known",
     "Plan": "planning.plan",
     "Pool": "pool.memory",
     "Query": "loop.questions",

@@ -57,6 +57,11 @@ def plain_em(model, observed, share, iterations):
         yield share, height
 
 
+def told(model, state, stratum, label):
+    """After labels that count once each."""
+    return model.observe(state, stratum, label, np.ones(len(label)))
+
+
 def test_without_labels_the_share_is_the_prior_worked_by_hand():
     tree = tree_from_parents(np.array([-1, 0, 0, 1, 1]), 3)  # strata: node 2, node 3, node 4
     prior = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
@@ -75,21 +80,21 @@ def test_without_labels_the_share_is_the_prior_worked_by_hand():
         ]
     )
     np.testing.assert_allclose(psi.sum(axis=0), 1)
-    np.testing.assert_allclose(model.start().label_share, share_of(theta, psi))
+    np.testing.assert_allclose(model.prior_state().label_share, share_of(theta, psi))
 
 
 def test_a_flat_tree_without_labels_returns_the_prior_of_every_stratum():
     prior = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
     model = DirichletTree(flat_tree(3), prior, np.array([5, 5, 5]))
-    np.testing.assert_allclose(model.start().label_share, prior)
+    np.testing.assert_allclose(model.prior_state().label_share, prior)
 
 
 def test_a_class_that_the_prior_rules_out_stays_possible():
     prior = np.array([[1.0, 0.0], [1.0, 0.0]])
     model = DirichletTree(flat_tree(2), prior, np.array([5, 5]))
-    state = model.start()
+    state = model.prior_state()
     assert np.all(state.label_share > 0)
-    seen = model.observe(state, np.array([0, 0]), np.array([0, 1]))
+    seen = told(model, state, np.array([0, 0]), np.array([0, 1]))
     assert np.all(seen.label_share > 0)
 
 
@@ -100,7 +105,7 @@ def test_compiled_em_equals_the_plain_formula(tree_name, n_classes):
     stratum, label = some_labels(n_classes)
     observed = np.zeros_like(model.prior)
     np.add.at(observed, (stratum, label), 1)
-    start = model.start().label_share
+    start = model.prior_state().label_share
     for iterations in (1, 2, 25):
         *_, (plain, _) = plain_em(model, observed, start, iterations)
         *before, hidden = parts(model, observed)
@@ -115,7 +120,7 @@ def test_em_never_lowers_the_log_posterior(tree_name, n_classes):
     model = make_model(tree_name, n_classes)
     observed = np.zeros_like(model.prior)
     np.add.at(observed, some_labels(n_classes), 1)
-    heights = [h for _, h in plain_em(model, observed, model.start().label_share, 60)]
+    heights = [h for _, h in plain_em(model, observed, model.prior_state().label_share, 60)]
     assert np.all(np.diff(heights) > -1e-10)
     assert heights[-1] > heights[0]
 
@@ -126,7 +131,7 @@ def test_fixed_point_of_em_is_the_optimum_of_the_posterior(tree_name, n_classes)
     """Maximise the log posterior directly, over softmax parameters of theta and branches."""
     model = make_model(tree_name, n_classes, tolerance=1e-13, max_iterations=20000)
     stratum, label = some_labels(n_classes)
-    state = model.observe(model.start(), stratum, label)
+    state = told(model, model.prior_state(), stratum, label)
     parent, leaf, pseudo, class_pseudo, hidden = parts(model, state.observed)
     n_nodes = len(parent)
 
@@ -149,7 +154,9 @@ def test_fixed_point_of_em_is_the_optimum_of_the_posterior(tree_name, n_classes)
         seen = np.sum(state.observed * np.log(theta * psi))
         return -(prior + seen + hidden @ np.log((theta * psi).sum(axis=1)))
 
-    start = np.log(np.concatenate([model.start().label_share.mean(axis=0), np.ones(pseudo.size)]))
+    start = np.log(
+        np.concatenate([model.prior_state().label_share.mean(axis=0), np.ones(pseudo.size)])
+    )
     best = optimize.minimize(depth, start, method="BFGS", options={"gtol": 1e-7})
     theta, _, psi = unpack(best.x)
     np.testing.assert_allclose(state.label_share, share_of(theta, psi), atol=2e-5)
@@ -158,9 +165,9 @@ def test_fixed_point_of_em_is_the_optimum_of_the_posterior(tree_name, n_classes)
 def test_observing_in_two_steps_ends_where_one_step_ends():
     model = make_model("balanced", 2, tolerance=1e-13, max_iterations=20000)
     stratum, label = some_labels(2)
-    once = model.observe(model.start(), stratum, label)
-    halfway = model.observe(model.start(), stratum[:3], label[:3])
-    twice = model.observe(halfway, stratum[3:], label[3:])
+    once = told(model, model.prior_state(), stratum, label)
+    halfway = told(model, model.prior_state(), stratum[:3], label[:3])
+    twice = told(model, halfway, stratum[3:], label[3:])
     np.testing.assert_array_equal(once.observed, twice.observed)
     np.testing.assert_allclose(once.label_share, twice.label_share, atol=1e-8)
 
@@ -168,7 +175,7 @@ def test_observing_in_two_steps_ends_where_one_step_ends():
 def test_a_stratum_labelled_throughout_has_no_say_in_what_is_hidden():
     model = make_model("flat", 2)
     stratum = np.full(7, 2)
-    state = model.observe(model.start(), stratum, np.ones(7, dtype=int))
+    state = told(model, model.prior_state(), stratum, np.ones(7, dtype=int))
     assert np.all(np.isfinite(state.label_share))
     np.testing.assert_allclose(state.label_share.sum(axis=1), 1)
     assert state.observed[2].tolist() == [0, 7]
@@ -177,7 +184,7 @@ def test_a_stratum_labelled_throughout_has_no_say_in_what_is_hidden():
 def test_labels_of_a_class_raise_its_share_nearby_more_than_far_away():
     prior = np.full((4, 2), 0.5)
     model = DirichletTree(balanced_tree(4, 2), prior, np.full(4, 1000))
-    start = model.observe(model.start(), np.zeros(0, int), np.zeros(0, int))
-    state = model.observe(start, np.zeros(50, int), np.ones(50, int))
+    start = told(model, model.prior_state(), np.zeros(0, int), np.zeros(0, int))
+    state = told(model, start, np.zeros(50, int), np.ones(50, int))
     gain = state.label_share[:, 1] - start.label_share[:, 1]
     assert gain[0] > gain[1] > max(gain[2], gain[3])

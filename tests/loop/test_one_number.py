@@ -136,6 +136,33 @@ def test_every_number_is_the_same_everywhere(table, tmp_path, haystat, page, des
     assert told(report["convergence"][-1]["components"]).keys() == {"f1"}
 
 
+@pytest.mark.parametrize("design", ["adaptive", "passive", "oasis"])
+def test_studies_taken_together_say_what_one_says_and_the_same_everywhere(
+    table, tmp_path, haystat, design
+):
+    csv, _, label = table
+    names = ("f1", "precision", "recall") if design == "oasis" else MEASURES
+    paths = [tmp_path / f"{seed}.haystat" for seed in (5, 6)]
+    options = ("--option", "delta=0.1") if design == "adaptive" else ()
+    for path in paths:
+        haystat(
+            "new", path, csv, "--id", "id", "--score", "score", "--design", design, "--seed",
+            path.stem, "--strata", 16, "--threshold", 0.5, *options,
+        )  # fmt: skip
+    with hs.Study.open(paths[0]) as one, hs.Study.open(paths[1]) as other:
+        one.tell({q.item: int(label[q.item]) for q in one.ask(80)})
+        for name in names:  # the other has no label yet
+            assert numbers(hs.study.merged_estimate([one, other], name)) == numbers(
+                one.estimate(name)
+            )
+        other.tell({q.item: int(label[q.item]) for q in other.ask(60)})
+        alone = [hs.study.merged_estimate([one, other], name) for name in names]
+        together = hs.study.merged_estimate([one, other], list(names))
+    wanted = {name: numbers(found)[name] for name, found in zip(names, alone, strict=True)}
+    assert numbers(together) == wanted
+    assert told(haystat("merge", *paths, "--measure", ",".join(names))["components"]) == wanted
+
+
 def test_a_point_of_the_curve_is_the_precision_and_recall_of_its_threshold(table, tmp_path):
     """A report shows one recall in its table and in its chart."""
     csv, _, label = table

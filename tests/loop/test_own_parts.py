@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat import cli, designs, measures
+from haystat import cli, designs, measures, models
 from haystat.comparison.compare import compare
 from haystat.core import tables
 from haystat.designs import Passive
@@ -63,6 +63,50 @@ def test_a_design_with_its_own_estimator(case, tmp_path, monkeypatch):
     assert verdict.estimate.value == expected
     ev.save(tmp_path / "log.jsonl")
     assert hs.Evaluation.load(tmp_path / "log.jsonl", pool).estimate().value == expected
+
+
+@dataclass(frozen=True)
+class OneShare:
+    """A model of the oracle in which all strata are alike."""
+
+    prior: np.ndarray
+
+    def start(self):
+        return self.prior.sum(axis=0)
+
+    def observe(self, seen, stratum, label, weight):
+        return seen + np.bincount(label, weights=weight, minlength=len(seen))
+
+    def label_share(self, seen):
+        return np.tile(seen / seen.sum(), (len(self.prior), 1))
+
+
+def test_a_model_of_the_oracle(case, tmp_path, monkeypatch):
+    monkeypatch.setitem(models.MODELS, "one_share", lambda tree, prior, *_: OneShare(prior))
+    pool, label = case
+    ev = hs.Evaluation(pool, "f1", "adaptive", random_state=1, model="one_share")
+    path = tmp_path / "a.haystat"
+    study = hs.Study.create(path, pool, "f1", "adaptive", random_state=1, model="one_share")
+    usual = hs.Evaluation(pool, "f1", "adaptive", random_state=1)
+    with study:
+        for one in (ev, study, usual):
+            for _ in range(3):
+                one.tell({q: int(label[q.item]) for q in one.ask(20)})
+        expected = ev.estimate().value
+        assert study.estimate().value == expected != usual.estimate().value
+        report = collect(study)
+    assert report["estimate"]["components"][0]["value"] == expected
+    with hs.Study.open(path) as again:
+        assert again.design.model == "one_share"
+        assert again.estimate().value == expected
+    assert verify(path).estimate.value == expected
+    ev.save(tmp_path / "log.jsonl")
+    assert hs.Evaluation.load(tmp_path / "log.jsonl", pool).estimate().value == expected
+
+
+def test_a_model_that_is_not_there_is_refused_with_those_that_are(case):
+    with pytest.raises(hs.errors.BadOption, match=r"model is 'oracle'; .*dirichlet_tree"):
+        hs.Evaluation(case[0], "f1", "adaptive", model="oracle")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,9 +94,9 @@ def test_totals_add_up_what_lies_under_a_node():
 def test_one_stratum_is_a_tree_that_the_response_model_can_fit():
     prior, size = np.array([[0.8, 0.2]]), np.array([100])
     model = DirichletTree(balanced_tree(1, 2), prior, size, tolerance=1e-12, max_iterations=5000)
-    start = model.start()
+    start = model.prior_state()
     np.testing.assert_allclose(start.label_share, prior)
-    state = model.observe(start, np.zeros(4, dtype=int), np.array([0, 1, 1, 1]))
+    state = model.observe(start, np.zeros(4, dtype=int), np.array([0, 1, 1, 1]), np.ones(4))
     # One leaf: the posterior mode is the mean of pseudo-counts and labels.
     np.testing.assert_allclose(state.label_share, [[1.8 / 5, 3.2 / 5]], rtol=1e-6)
     theta, branch, psi = m_step(

@@ -49,6 +49,18 @@ def test_draws_add_up(two, design):
     assert merged_estimate([one.study, other.study], "precision").n_draws == merged.n_draws
 
 
+def test_answers_of_a_stochastic_oracle_are_not_taken_together(make_study):
+    settings = {"design": "adaptive", "oracle": "stochastic"}
+    both = [
+        make_study(pool_with(seed), name=f"{seed}.haystat", random_state=seed, **settings).study
+        for seed in (1, 2)
+    ]
+    for study in both:
+        study.tell({query: 0.5 for query in study.ask(20)})
+    with pytest.raises(StudyError, match=r"stochastic oracle.*one study for everybody"):
+        merged_estimate(both)
+
+
 def test_the_model_of_the_assisted_design_takes_no_part_and_it_says_so(two):
     one, other = two(designs=("assisted", "assisted"))
     merged = merged_estimate([one.study, other.study])

@@ -213,3 +213,5 @@ def test_a_version_of_another_kind_is_refused(world):
         hs.Evaluation(world.pool(0), design="passive").next(world.pool(1))
     with pytest.raises(BadOption, match="name"):
         first.next(world.pool(1), "")
+    with pytest.raises(BadOption, match="known="):
+        hs.Evaluation(world.pool(0), known={5: 1}).next(world.pool(1))

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from haystat.cli.ask import STUDY
 from haystat.cli.record import show_record
-from haystat.cli.show import JSON, console, estimate_dict, estimate_line, print_json
+from haystat.cli.show import JSON, console, estimate_line, print_json
 from haystat.errors import AnswerError
 from haystat.study import Question, Study
 from haystat.study.answer_files import label_named
@@ -47,7 +47,7 @@ def label(
             opened.release(who)
         estimate = opened.estimate()
     if as_json:
-        print_json({"answers": n_answers, "estimate": estimate_dict(estimate)})
+        print_json({"answers": n_answers, "estimate": estimate.to_dict()})
     else:
         out.print(f"{n_answers} answers. {estimate_line(estimate)}", markup=False)
 

@@ -17,6 +17,7 @@ from haystat.errors import BadOption
 from haystat.loop.loop import seed_from
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
+from haystat.pool.known import read_known
 from haystat.study import PoolFile, Study
 
 UNBLOCKED = typer.Option(
@@ -27,6 +28,15 @@ UNBLOCKED = typer.Option(
 KEY = typer.Option(
     None, help="Column with the id in these tables; by default that of --id without _l and _r."
 )
+KNOWN = typer.Option(
+    [],
+    help="File of labels that people already have: item, label and, of a random sample, inclusion.",
+)
+KNOWN_AS = typer.Option(
+    None,
+    help="How they came: census (of a whole region), sample (with known probabilities), found.",
+)
+INCLUSION = typer.Option(None, help="Inclusion probability of every item of the known sample.")
 LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 
 
@@ -41,6 +51,9 @@ def new(
     ),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
+    weight: str | None = typer.Option(
+        None, help="Column with what an item counts: views, money. All measures are weighted."
+    ),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
     compare: bool = typer.Option(
@@ -70,6 +83,9 @@ def new(
     table: str | None = typer.Option(None, help="Table of a DuckDB file."),
     unblocked: list[str] = UNBLOCKED,
     key: str | None = KEY,
+    known: list[Path] = KNOWN,
+    known_as: str | None = KNOWN_AS,
+    inclusion: float | None = INCLUSION,
     as_json: bool = JSON,
 ) -> None:
     """Make a study: one file that holds the evaluation of a pool from the first question on.
@@ -82,8 +98,8 @@ def new(
         designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
-    labels = None if numbers else values(classes)
-    given = {"strata": strata, "threshold": threshold, "classes": labels, "seed": number}
+    classes_of = None if numbers else values(classes)
+    given = {"strata": strata, "threshold": threshold, "classes": classes_of, "seed": number}
     source = PoolFile(
         str(pool),
         tuple(score),
@@ -96,7 +112,9 @@ def new(
         table,
         tuple(unblocked),
         key_column(key, id),
+        weight,
     )
+    labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PoolWarning)  # said below
         made = Study.create(
@@ -110,6 +128,7 @@ def new(
             annotators=None if annotators is None else split(annotators),
             answers_per_item=answers_per_item,
             disagreement=disagreement,
+            known=labels,
             **options,
         )
     with made:
@@ -127,6 +146,8 @@ def new(
     out = console()
     out.print(f"{study}: {status.measure} of {status.size:,} items, design {status.design}")
     show_in_use(out, in_use)
+    for part in labels:
+        out.print(f"{len(part.labels):,} labels known before ({part.kind})")
     for note in notes:
         out.print(f"note: {note}", markup=False)
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")

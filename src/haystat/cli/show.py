@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from haystat.core.json_text import json_text
 from haystat.decisions.candidate_thresholds import InUse
 from haystat.inference.estimate import Estimate, worth_sentence
 
@@ -42,22 +42,7 @@ def busy(what: str) -> Iterator[None]:
 
 def print_json(value: Any) -> None:
     """JSON on standard output; a number that does not exist is null."""
-    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str))
-
-
-def estimate_dict(estimate: Estimate) -> dict[str, Any]:
-    """An estimate as JSON; one entry for each component."""
-    low, high = estimate.intervals.T
-    columns = (estimate.components, estimate.values, low, high, estimate.std_errors, estimate.worth)
-    names = ("name", "value", "low", "high", "std_error", "worth")
-    return {
-        "measure": estimate.measure,
-        "level": estimate.level,
-        "labels": estimate.n_labels,
-        "draws": estimate.n_draws,
-        "components": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
-        "warnings": list(estimate.warnings),
-    }
+    typer.echo(json_text(value))
 
 
 def estimate_line(estimate: Estimate) -> str:
@@ -100,13 +85,3 @@ def plain_table(*heads: str) -> Table:
     for position, head in enumerate(heads):
         table.add_column(head, justify="left" if position == 0 else "right")
     return table
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value

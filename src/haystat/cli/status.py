@@ -13,7 +13,6 @@ from haystat.cli.show import (
     JSON,
     busy,
     console,
-    estimate_dict,
     estimate_line,
     plain_table,
     print_json,
@@ -37,7 +36,7 @@ def status(study: Path = STUDY, as_json: bool = JSON) -> None:
         estimate = opened.estimate()
     if as_json:
         cuts = [asdict(one) for one in in_use]
-        print_json({**asdict(found), "in_use": cuts, "estimate": estimate_dict(estimate)})
+        print_json({**asdict(found), "in_use": cuts, "estimate": estimate.to_dict()})
         return
     out = console()
     table = plain_table()
@@ -63,7 +62,7 @@ def estimate(
     with Study.open(study) as opened:
         found, in_use = opened.estimate(_measure(measure), level), opened.in_use
     if as_json:
-        print_json({**estimate_dict(found), "in_use": [asdict(one) for one in in_use]})
+        print_json({**found.to_dict(), "in_use": [asdict(one) for one in in_use]})
     else:
         show_estimate(console(), found)
         show_in_use(console(), in_use)
@@ -101,7 +100,7 @@ def verify(study: Path = STUDY, as_json: bool = JSON) -> None:
     with busy("replaying the journal"):
         verdict = audit(study)
     if as_json:
-        found = None if verdict.estimate is None else estimate_dict(verdict.estimate)
+        found = None if verdict.estimate is None else verdict.estimate.to_dict()
         counts = {"entries": verdict.n_entries, "stages": verdict.n_stages}
         counts["versions"] = verdict.n_versions
         findings = [{"entry": f.entry, "text": f.text} for f in verdict.findings]
@@ -143,7 +142,7 @@ def merge(
         for study in opened:
             study.close()
     if as_json:
-        print_json(estimate_dict(found))
+        print_json(found.to_dict())
     else:
         show_estimate(console(), found)
 
@@ -165,6 +164,7 @@ def _status_lines(found: Status) -> list[tuple[str, str]]:
             "labels",
             f"{found.labels} ({by_label}), {found.finished_labels} in finished stages{before}",
         ),
+        *([("known", f"{found.known} labels from before")] if found.known else []),
         ("skipped", str(found.skipped)),
         ("open", f"{found.pending} questions, {found.leased} of them in somebody's hands"),
         ("stages", f"{found.stages}, {found.finished_stages} finished"),

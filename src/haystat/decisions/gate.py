@@ -13,13 +13,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.stats import norm
 
 from haystat.core.arguments import checked_choice
 from haystat.decisions.requirements import Requirement, parsed
 from haystat.errors import BadOption
-from haystat.inference.confidence_sequences import sequence_multiplier
-from haystat.inference.credible import CredibleEstimate
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.measures.outputs import Schema
 from haystat.pool.base import AnyPool
@@ -170,19 +167,8 @@ def _labels_left(reach: float, slack: float, n_labels: int, size: int) -> int | 
 
 
 def _anytime(estimate: Estimate) -> tuple[float, float]:
-    """The posterior's interval, stretched about its median as a confidence sequence is.
-
-    A sequence goes m standard errors where an interval goes z; so each end is moved by m / z. The
-    designs that draw with replacement have sequences of their own.
-    """
-    if not isinstance(estimate, CredibleEstimate):
-        low, high = estimate.anytime_intervals[0]
-        return float(low), float(high)
-    low, high = estimate.intervals[0]
-    z = norm.isf((1 - estimate.level) / 2)
-    stretch = sequence_multiplier(estimate.level, estimate.n_labels) / z
-    value = float(estimate.values[0])
-    return value - stretch * (value - float(low)), value + stretch * (float(high) - value)
+    low, high = estimate.watched_intervals[0]
+    return float(low), float(high)
 
 
 def _fixed(estimate: Estimate) -> tuple[float, float]:

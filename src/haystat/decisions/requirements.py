@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from haystat.core.arguments import brief
 from haystat.errors import BadOption
-from haystat.measures import resolve
+from haystat.measures import registry, resolve
 from haystat.measures.base import Measure
 from haystat.measures.combine import Difference
 from haystat.measures.outputs import Schema
@@ -71,7 +71,7 @@ def _baseline(schema: Schema, own: str, given: str | None) -> str:
 
 
 def _scalar(measure: Measure, schema: Schema) -> Measure:
-    bound = measure.bind(schema)
+    bound = registry.bound(measure, schema)
     if len(bound.components) != 1:
         raise BadOption(
             f"{measure.name} has {len(bound.components)} values; a requirement is about one"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from haystat.core.arrays import FloatArray
-from haystat.inference.credible import CredibleEstimate
 from haystat.inference.estimate import Estimate
 from haystat.measures.base import ratio
 from haystat.measures.curves import OverThresholds
@@ -84,9 +83,8 @@ class CutDraws:
 
 def draws_of(estimate: Estimate, cuts: FloatArray, seed: int = 0) -> CutDraws:
     """The draws behind an estimate of CutCounts; of a normal distribution where it has none."""
-    if isinstance(estimate, CredibleEstimate):
-        draws = estimate.draws
-    else:
+    draws = estimate.sampled
+    if not len(draws):
         rng = np.random.default_rng(seed)
         error = rng.standard_normal((N_DRAWS, len(estimate.terms))) @ estimate.terms
         draws = np.clip(estimate.values + error, 0.0, 1.0)

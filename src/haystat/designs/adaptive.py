@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arguments import checked_choice
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.adaptive_regression import RegressionState
 from haystat.designs.adaptive_stochastic import StochasticState
 from haystat.designs.base import Batch, Proposal, count_labels
 from haystat.designs.replacement import ReplacementDesign, normalised
 from haystat.errors import BadOption
-from haystat.models.dirichlet_tree import DirichletTree, TreeState
+from haystat.models import MODELS, ResponseModel
 from haystat.pool.problem import Problem
 from haystat.pool.tree import Tree, flat_tree
-
-FIRST_ITERATIONS = 1000  # of EM, before the first label
 
 
 @dataclass(frozen=True)
 class AdaptiveState:
-    """The model's state, and the items labelled so far per cell and class, (K, C)."""
+    """The model, what it has seen, and the items labelled so far per cell and class, (K, C)."""
 
-    model: DirichletTree
-    response: TreeState
+    model: ResponseModel
+    seen: Any
     labelled: IntArray
 
     @classmethod
-    def start(cls, problem: Problem, tree: Tree, tolerance: float) -> AdaptiveState:
-        """Nothing seen yet; EM fits the prior to how the items lie in the strata."""
-        model = DirichletTree(tree, problem.stratum_prior, problem.stratum_size, tolerance)
+    def start(cls, problem: Problem, model: ResponseModel) -> AdaptiveState:
+        """Nothing seen yet."""
         labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
-        return cls(model, model.fit(model.start(), FIRST_ITERATIONS), labelled)
+        return cls(model, model.start(), labelled)
 
     def observe(self, problem: Problem, batch: Batch) -> AdaptiveState:
-        """State after one more stage."""
+        """State after one more stage; a label counts once, however often its item was drawn."""
         cell, label = batch.cell[batch.new], batch.label[batch.new]
-        response = self.model.observe(self.response, problem.cells.stratum[cell], label)
-        return AdaptiveState(self.model, response, count_labels(self.labelled, batch))
+        once = np.ones(len(cell))
+        seen = self.model.observe(self.seen, problem.cells.stratum[cell], label, once)
+        return AdaptiveState(self.model, seen, count_labels(self.labelled, batch))
 
     def propose(self, problem: Problem, epsilon: float) -> Proposal:
         """Prop. 3: p(x) sum_y max(|J loss|, epsilon 1[loss != 0]) pi(y|x).
@@ -48,7 +48,7 @@ class AdaptiveState:
         """
         cells, losses = problem.cells, problem.losses
         n_labelled = self.labelled.sum(axis=1)
-        share = self.response.label_share[cells.stratum]
+        share = self.model.label_share(self.seen)[cells.stratum]
         mass = self.labelled + (cells.size - n_labelled)[:, None] * share
         risk = losses.risk(mass / problem.size)
         epsilon *= 1 - n_labelled.sum() / problem.size
@@ -59,6 +59,11 @@ class AdaptiveState:
 
 
 State = AdaptiveState | StochasticState | RegressionState
+#: oracle -> state, and the usual model
+STATES: dict[str, tuple[type[AdaptiveState] | type[StochasticState], str]] = {
+    "deterministic": (AdaptiveState, "dirichlet_tree"),
+    "stochastic": (StochasticState, "weighted_dirichlet_tree"),
+}
 
 
 @dataclass(frozen=True)
@@ -70,11 +75,13 @@ class Adaptive(ReplacementDesign):
     epsilon: epsilon_0 of Prop. 5, which keeps the proposal positive wherever a loss can be.
     delta: share of uniform sampling mixed in, for labels that will serve other measures too.
     tolerance: EM stops when less than this share of the unlabelled items changes label.
+    model: of the oracle, by name; by default the paper's, a Dirichlet tree.
     """
 
     epsilon: float = 1e-9
     delta: float = 0.0
     tolerance: float = 1e-6
+    model: str | None = None
     name = "adaptive"
 
     def __post_init__(self) -> None:
@@ -82,6 +89,8 @@ class Adaptive(ReplacementDesign):
             raise BadOption(f"delta is {self.delta}; it must lie in [0, 1]")
         if not self.epsilon > 0:
             raise BadOption(f"epsilon is {self.epsilon}; it must be positive")
+        if self.model is not None:
+            checked_choice("model", self.model, MODELS)
 
     def tree(self, problem: Problem) -> Tree:
         """The hierarchy of the strata."""
@@ -91,9 +100,10 @@ class Adaptive(ReplacementDesign):
         tree = self.tree(problem)
         if problem.numeric:
             return RegressionState.start(problem, tree)
-        if problem.oracle == "stochastic":
-            return StochasticState.start(problem, tree)
-        return AdaptiveState.start(problem, tree, self.tolerance)
+        kind, usual = STATES[problem.oracle]
+        make = MODELS[self.model or usual]
+        model = make(tree, problem.stratum_prior, problem.stratum_size, self.tolerance)
+        return kind.start(problem, model)
 
     def observe(self, problem: Problem, state: State, batch: Batch) -> State:
         return state.observe(problem, batch)

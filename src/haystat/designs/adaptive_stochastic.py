@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,23 +11,21 @@ from haystat.core.arrays import FloatArray
 from haystat.designs.base import Batch, Proposal
 from haystat.designs.importance import root_mean_square
 from haystat.designs.replacement import normalised
-from haystat.models.dirichlet_tree_stochastic import WeightedDirichletTree
+from haystat.models.base import ResponseModel
 from haystat.pool.problem import Problem
-from haystat.pool.tree import Tree
 
 
 @dataclass(frozen=True)
 class StochasticState:
-    """The model, the weight seen per stratum and class (S, C), and the stages so far."""
+    """The model, what it has seen, and the stages so far."""
 
-    model: WeightedDirichletTree
-    seen: FloatArray
+    model: ResponseModel
+    seen: Any
     n_stages: int
 
     @classmethod
-    def start(cls, problem: Problem, tree: Tree) -> StochasticState:
+    def start(cls, problem: Problem, model: ResponseModel) -> StochasticState:
         """Nothing seen yet."""
-        model = WeightedDirichletTree(tree, problem.stratum_prior)
         return cls(model, model.start(), 0)
 
     def observe(self, problem: Problem, batch: Batch) -> StochasticState:

@@ -23,7 +23,8 @@ from haystat.inference.assisted import assisted_from
 from haystat.inference.estimate import Estimate
 from haystat.inference.sample import Sample
 from haystat.measures.base import Measure
-from haystat.models.label_view import LabelView, label_view
+from haystat.models.known_view import view_of
+from haystat.models.label_view import LabelView
 from haystat.models.posterior import QUICK, mean_root
 from haystat.models.regions import Regions
 from haystat.models.settings import ModelSettings
@@ -95,7 +96,7 @@ class Assisted(ModelSettings, Design):
             what = "labels that are numbers" if problem.numeric else "a stochastic oracle"
             raise BadOption(f"design 'assisted' does not know {what}; use design='adaptive'")
         labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
-        view, key = label_view(problem, self), int(rng.integers(2**63))
+        view, key = view_of(problem, self), int(rng.integers(2**63))
         modes = view.model.curve.mean[None]
         return self._fitted(AssistedState(view, labelled, key, np.zeros((0, 0)), modes))
 
@@ -134,6 +135,7 @@ class Assisted(ModelSettings, Design):
         size, share = problem.cells.size, state.share
         n_labelled = state.labelled.sum(axis=1)
         mass = state.labelled + (size - n_labelled)[:, None] * share
+        size, n_labelled = size * problem.open, n_labelled * problem.open
         influence = problem.losses.influence(problem.losses.risk(mass / problem.size))
         against = contradicted(problem)
         seen = np.where(against, share**2 / (share + self.rare), share)

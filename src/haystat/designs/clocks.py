@@ -120,6 +120,8 @@ def _ring(
     reachable = np.flatnonzero((asked < cell_size) & (rates > 0))
     rung = rung_at(cell_size, np.minimum(asked + 1, cell_size), key, start)
     first = np.maximum(rung[reachable] - elapsed[reachable], 0.0) / rates[reachable]
+    soonest = np.argsort(first, kind="stable")[:n]  # only the n cells that ring first can matter
+    first, reachable = first[soonest], reachable[soonest]
     heap = list(zip(first.tolist(), reachable.tolist(), strict=True))
     heapq.heapify(heap)
     rank, sizes = (asked + 1).tolist(), cell_size.tolist()

@@ -43,6 +43,7 @@ from haystat.pool.base import Order
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks, refined
 from haystat.pool.cells import Cells, thresholds
+from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, equal_losses
 from haystat.pool.strata import renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
@@ -165,6 +166,15 @@ class EnginePool:
 
     def ordered(self, seed: int) -> Self:
         """The pool itself: its order was fixed when it was opened."""
+        return self
+
+    def with_known(self, known: Sequence[Known]) -> Self:
+        """The pool itself, if no labels are known."""
+        if known:
+            raise BadOption(
+                "known labels are for pools in memory: hs.Pool, hs.Pool.from_frame, or a file "
+                "without an engine"
+            )
         return self
 
     def candidates(self, cells: Cells) -> Order:

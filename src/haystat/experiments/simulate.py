@@ -126,7 +126,7 @@ def plan(
     if design_names is None:
         design_names = designs.default_names(pool.schema, oracle)
     chosen = _named_designs(design_names)
-    bound = measures.resolve(measure).bind(pool.schema)
+    bound = measures.bound(measure, pool.schema)
     asks_again = oracle == "stochastic"
     checked_level(options.get("level", 0.95))
     kind: type[Experiment] = CountedExperiment

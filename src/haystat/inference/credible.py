@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.stats import norm
 
 from haystat.core.arrays import FloatArray
+from haystat.inference.confidence_sequences import sequence_multiplier
 from haystat.inference.estimate import Estimate
 from haystat.measures.base import Measure
 
@@ -40,6 +42,17 @@ class CredibleEstimate(Estimate):
     def anytime_intervals(self) -> FloatArray:
         """The same: a posterior does not mind when one looks."""
         return self.intervals
+
+    @property
+    def watched_intervals(self) -> FloatArray:
+        """Stretched about the estimate as a confidence sequence is wider than an interval, (m, 2).
+
+        A sequence goes m standard errors where an interval goes z; so each end is moved by m / z.
+        """
+        z = norm.isf((1 - self.level) / 2)
+        stretch = sequence_multiplier(self.level, self.n_labels) / z
+        values = self.values[:, None]
+        return np.asarray(values + stretch * (self.intervals - values))
 
     @property
     def sampled(self) -> FloatArray:

@@ -88,6 +88,11 @@ class Estimate:
         return self.around(sequence_multiplier(self.level, self.n_draws))
 
     @property
+    def watched_intervals(self) -> FloatArray:
+        """Intervals for those who act as soon as one of them tells, (m, 2)."""
+        return self.anytime_intervals
+
+    @property
     def anytime_interval(self) -> tuple[float, float] | FloatArray:
         """Wider than `interval`, and still right when one stops as soon as it is narrow enough."""
         return self._one_or_all(self.anytime_intervals)
@@ -167,6 +172,32 @@ class Estimate:
         half = multiplier * self.std_errors if np.isfinite(multiplier) else self._unknown
         low, high = self.values - half, self.values + half
         return np.clip(np.stack([low, high], axis=1), *self.bounds)
+
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """As JSON takes it, with all components or the first `most`.
+
+        >>> import haystat as hs
+        >>> ev = hs.Evaluation(hs.Pool([0.1, 0.2, 0.7, 0.9], strata=2), "accuracy", random_state=0)
+        >>> ev.tell({query.item: int(query.item >= 2) for query in ev.ask(4)})
+        >>> ev.estimate().to_dict()["components"][0]["value"]
+        1.0
+        """
+        low, high = self.intervals.T
+        worth = [value if np.isfinite(value) else None for value in self.worth.tolist()]
+        numbers = (self.values, low, high, self.std_errors)
+        columns = (self.components, *(part.tolist() for part in numbers), worth)
+        names = ("name", "value", "low", "high", "std_error", "worth")
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return {
+            "measure": self.measure,
+            "level": self.level,
+            "labels": self.n_labels,
+            "draws": self.n_draws,
+            "n_components": len(self.components),
+            "components": rows[:most],
+            "warnings": list(self.warnings),
+            "bounds": [float(end) for end in self.bounds],
+        }
 
     def __str__(self) -> str:
         if not self.scalar:

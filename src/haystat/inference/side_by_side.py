@@ -46,6 +46,11 @@ class SideBySide(Estimate):
         return self._of_parts(lambda part: part.anytime_intervals)
 
     @property
+    def watched_intervals(self) -> FloatArray:
+        """Intervals for those who act as soon as one of them tells, (m, 2)."""
+        return self._of_parts(lambda part: part.watched_intervals)
+
+    @property
     def worth(self) -> FloatArray:
         """Labels drawn at random that would make intervals as narrow, (m,); NaN if unknown."""
         return np.concatenate([part.at(self.level).worth for part in self.parts])

@@ -7,6 +7,7 @@ from typing import Any
 
 from haystat import measures
 from haystat.core.arrays import BoolArray
+from haystat.decisions.known_doubts import sample_doubts
 from haystat.inference.assisted import same_facts
 from haystat.inference.census import census
 from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
@@ -32,13 +33,17 @@ def estimate_state(
     view: View = state.pool if pool is None else state.pool.seen_by(pool)
     target = state.measure
     if measure is not None:
-        target = measures.resolve(measure).bind(view.schema)
+        target = measures.bound(measure, view.schema)
         check_reuse(view, ledger.problem, ledger.design, target)
     share = ledger.unanswered_share()
     if share > 0 and not ledger.any_label:
         why = "nobody could label any item that was asked about"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
+    if ledger.n_known:
+        doubts = (*state.known.doubts, *sample_doubts(ledger.problem, ledger.label_counts()))
+        said = (*estimate.warnings, *doubts)
+        estimate = replace(estimate, n_labels=ledger.n_told, warnings=said)
     if share == 0:
         return estimate
     return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))

@@ -15,6 +15,7 @@ from haystat.errors import LogError
 from haystat.loop.annotators import checked_rules
 from haystat.loop.journal import MemoryStore, now_utc
 from haystat.loop.journal_file import read_log, write_log
+from haystat.loop.known_labels import KnownLabels
 from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
@@ -38,6 +39,8 @@ class Evaluation(Loop):
     random_state: an integer, a Generator, or None for a fresh seed.
     annotators, answers_per_item, disagreement: as in haystat.loop.annotators.Rules; by default one
         answer settles a question and nobody needs a name.
+    known: labels that people already have, {item: label}, hs.Known objects or a table; their items
+        are never asked about. What they are used for depends on how they came: see hs.Known.
 
     >>> import haystat as hs
     >>> pool = hs.Pool([0.1, 0.2, 0.7, 0.9], strata=2)
@@ -58,23 +61,29 @@ class Evaluation(Loop):
         annotators: Sequence[str] | None = None,
         answers_per_item: int = 1,
         disagreement: str = "majority",
+        known: Any = None,
         **options: Any,
     ) -> None:
         checked_pool(pool)
         checked_choice("oracle", oracle, LEDGERS)
         rules = checked_rules(annotators, answers_per_item, disagreement, oracle, pool.schema)
         self.seed = seed_from(random_state)
-        self.pool = pool = pool.ordered(self.seed)
         named = designs.default_name(pool.schema, oracle) if design is None else design
         self.design = designs.resolve(named, **options)
+        labels = KnownLabels.given(known, pool, self.design, oracle)
+        self.pool = pool = pool.ordered(self.seed).with_known(labels.parts)
         self._given_measure = measures.resolve(measure)
-        self.measure = self._given_measure.bind(pool.schema)
-        known = {"pool": pool.fingerprint, "pool_seed": pool.seed, "size": pool.size}
-        self.settings = {**encode_settings(measure, self.design, oracle, self.seed, rules), **known}
+        self.measure = measures.bound(self._given_measure, pool.schema)
+        whole = {"pool": pool.fingerprint, "pool_seed": pool.seed, "size": pool.size}
+        self.settings = {
+            **encode_settings(measure, self.design, oracle, self.seed, rules),
+            **whole,
+            **labels.encode(),
+        }
         self._store = MemoryStore()
 
         def new_state() -> State:
-            return State(self.pool, self.measure, self.design, self.seed, oracle, rules)
+            return State(self.pool, self.measure, self.design, self.seed, oracle, rules, labels)
 
         self._shared = SharedState(self._store, new_state, now_utc)
         for doubt in self.doubts:
@@ -198,6 +207,7 @@ class Evaluation(Loop):
                 ),
                 oracle=settings["oracle"],
                 random_state=settings["seed"],
+                known=KnownLabels.decode(settings).parts,
                 **vars(rules),
             )
         except (KeyError, TypeError) as error:

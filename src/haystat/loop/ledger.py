@@ -52,6 +52,7 @@ class Ledger:
         self.n_finished = 0
         self.label_of: dict[int, Label] = {}
         self.n_told = 0  # questions that have a label, finished or not, those nobody can tell aside
+        self.n_known = 0  # labels from before the first question
         self._stage_of: dict[int, int] = {}
         self._candidates = candidates
         self._asked = np.zeros(len(problem.cells), dtype=np.int64)
@@ -71,8 +72,29 @@ class Ledger:
 
     @property
     def n_labels(self) -> int:
-        """Labels that reached the estimate."""
-        return len(self._known_item)
+        """Labels that were asked for and reached the estimate."""
+        return len(self._known_item) - self.n_known
+
+    def know(self, item: IntArray, label: IntArray) -> None:
+        """Begin with labels that were known before; their items are never asked about.
+
+        They are certain to be in the sample. Where draws are with replacement they are items like
+        any other whose label is known: drawn at no cost.
+        """
+        cell = self.problem.cells.of_item[item].astype(np.int64)
+        once = np.ones(len(item), dtype=np.int64)
+        np.add.at(self._asked, cell, 1)
+        self.label_of.update(zip(item.tolist(), label.tolist(), strict=True))
+        self.n_known = len(item)
+        if self.design.with_replacement:
+            batch = Batch(cell, label, once, np.zeros(len(item)), once > 0, item)
+            self.state = self.design.observe(self.problem, self.state, batch)
+            self._known_item, self._known_label, self._known_cell = item, label, cell
+            return
+        certain = np.where(self.problem.open, 0.0, 1.0)
+        self.stages.append(Stage(item, once, np.ones(len(item)), len(item), certain))
+        self._unanswered.append(0)
+        self._finish_stages()
 
     @property
     def pending(self) -> list[int]:
@@ -210,7 +232,13 @@ class Ledger:
     @property
     def n_asked_in(self) -> list[int]:
         """Questions of each stage."""
-        return [stage.n_new for stage in self.stages]
+        asked = [stage.n_new for stage in self.stages]
+        return asked if len(asked) == self.n_stages else [0, *asked[1:]]
+
+    @property
+    def n_stages(self) -> int:
+        """Stages that asked questions; labels known before make up a first one that did not."""
+        return len(self.stages) - (self.n_known > 0 and not self.design.with_replacement)
 
     @property
     def n_alone(self) -> int:
@@ -296,7 +324,7 @@ class Ledger:
     @property
     def any_label(self) -> bool:
         """Whether some item has a label, its stage finished or not."""
-        return self.n_told > 0
+        return self.n_told + self.n_known > 0
 
     @property
     def asked(self) -> IntArray:
@@ -306,7 +334,7 @@ class Ledger:
     @property
     def n_asked(self) -> int:
         """Items asked about so far."""
-        return int(self._asked.sum())
+        return int(self._asked.sum()) - self.n_known
 
     @property
     def declined(self) -> IntArray:

@@ -199,9 +199,9 @@ class Loop(ABC):
 
     @property
     def doubts(self) -> list[str]:
-        """What looks wrong about the pool's predictions, with the remedy."""
+        """What looks wrong about the pool's predictions and known labels, with the remedy."""
         with self._shared.reading() as state:
-            return pool_doubts(state.pool, state.ledger.problem)
+            return [*pool_doubts(state.pool, state.ledger.problem), *state.known.doubts]
 
     @abstractmethod
     def ask(self, n: int = 1) -> list[Any]:
@@ -262,7 +262,9 @@ class Loop(ABC):
     def history(self) -> list[dict[str, Any]]:
         """One record a stage: draws, new labels, whether it is finished."""
         with self._shared.reading() as state:
-            return stage_records(state.ledger.stages, state.ledger.n_finished)
+            ledger = state.ledger
+            first = len(ledger.stages) - ledger.n_stages
+            return stage_records(ledger.stages, ledger.n_finished)[first:]
 
     def agreement(self) -> Agreement:
         """How far the answers about the same item agree, over all annotators and repeats."""

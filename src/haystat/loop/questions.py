@@ -170,6 +170,11 @@ class Questions:
 
     def _about(self, item: int | None, name: Any) -> int:
         asked = [] if item is None else self._ledger.questions_about(item)
+        if item is not None and not asked:
+            raise UnknownItem(
+                f"the label of item {brief(name)} was known beforehand and is not asked for; make "
+                "a new evaluation to change it; nothing was recorded"
+            )
         if item is None or not asked:
             raise UnknownItem(
                 f"item {brief(name)} was never asked about; its label cannot be weighted. "

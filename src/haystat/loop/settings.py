@@ -75,7 +75,8 @@ def encode_design(design: Design) -> dict[str, Any]:
     if known is not type(design):
         return {"object": design.name}
     options: dict[str, Any] = asdict(design)  # type: ignore[call-overload]
-    return {"name": design.name, "options": {k: _encode_object(v) for k, v in options.items()}}
+    given = {k: _encode_object(v) for k, v in options.items() if v is not None}
+    return {"name": design.name, "options": given}
 
 
 def decode_design(spec: Mapping[str, Any], given: Design | None = None) -> Design:

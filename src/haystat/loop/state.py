@@ -13,6 +13,7 @@ from haystat.designs.continued import continued
 from haystat.errors import LogError, StorageError
 from haystat.loop.annotators import DISAGREEMENT, Rules
 from haystat.loop.journal import Entry
+from haystat.loop.known_labels import NOTHING_KNOWN, KnownLabels
 from haystat.loop.ledger import Ledger, is_told
 from haystat.loop.ledger_stochastic import StochasticLedger
 from haystat.loop.questions import Query, Questions
@@ -55,16 +56,23 @@ class State:
         seed: int,
         oracle: str = "deterministic",
         rules: Rules = OPEN,
+        known: KnownLabels = NOTHING_KNOWN,
     ) -> None:
         self.pool = pool
         self.measure = measure
         self.rules = rules
+        self.known = known
         problem = pose(pool, measure, oracle)
         if problem.cells.before is not None:
             design = continued(design)
         order = pool.candidates(problem.cells)
+        items, label = known.of_items(pool, problem, order)
+        problem = known.seen_from(pool, problem, items, label)
         self.ledger = LEDGERS[oracle](problem, design, order, seed)
         self.questions = Questions(pool, self.ledger)
+        if known.parts:
+            self.ledger.know(items, label)
+            self.questions.asked([pool.id_of(item) for item in items.tolist()], items)
         self.votes: dict[int, dict[str | None, Answer]] = {}
         self.last: Any = None
         self.started = ""

@@ -126,6 +126,11 @@ def carried(state: State, oldest: datetime | None) -> tuple[FloatArray, dict[int
     as missing at random among the items that were as likely to be asked about.
     """
     ledger = state.ledger
+    if state.known.parts:
+        raise BadOption(
+            "labels that were known before the first question are not carried over to another "
+            "version; make an evaluation of it with known=…"
+        )
     told = {ledger.item_of(question): answer for question, answer in state.answers()}
     if oldest is not None:
         told = {item: answer for item, answer in told.items() if moment(answer.time) >= oldest}

@@ -21,7 +21,7 @@ from haystat.measures.multiclass import Macro, Micro, PerClass
 from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.probabilistic import Brier, CalibrationError, LogLoss
-from haystat.measures.registry import MEASURES, resolve
+from haystat.measures.registry import MEASURES, bound, resolve
 from haystat.measures.regression import (
     R2,
     MeanAbsoluteError,
@@ -84,5 +84,6 @@ __all__ = [
     "Threshold",
     "Weighted",
     "Within",
+    "bound",
     "resolve",
 ]

@@ -148,6 +148,12 @@ class Measure(ABC):
         """The measures that this one puts side by side; itself if it is one."""
         return (self,)
 
+    def weighted_by(self, column: str) -> Measure:
+        """The same measure, in which every item counts as often as a column of the pool says."""
+        from haystat.measures.weighted import Weighted
+
+        return Weighted(self, column)
+
     def for_system(self, system: str) -> Measure:
         """The same measure of another system, not bound to a pool."""
         raise BadOption(f"{self.name} has no `system` option, so it cannot be moved to {system!r}")

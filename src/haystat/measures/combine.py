@@ -161,6 +161,10 @@ class Several(Joint):
         """The same measures of another system, not bound to a pool."""
         return Several([measure.for_system(system) for measure in self.measures], self.weights)
 
+    def weighted_by(self, column: str) -> Measure:
+        """Each of the measures with weights, so that each is estimated as it is alone."""
+        return Several([measure.weighted_by(column) for measure in self.measures], self.weights)
+
     def part_weights(self) -> FloatArray:
         """How much the variance of each part counts, (parts,)."""
         return super().part_weights() if self.weights is None else np.array(self.weights)

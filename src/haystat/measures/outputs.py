@@ -18,7 +18,8 @@ class Schema:
 
     score_range (S, 2) holds the smallest and largest score of each system; class_names, where
     given, has one name for each of the n_classes label indices. Labels that are numbers have no
-    classes. scored is false where systems gave predictions alone.
+    classes. scored is false where systems gave predictions alone. weight names the column that says
+    what an item counts, if there is one; weights below 4 ** light together count next to nothing.
     """
 
     size: int
@@ -28,6 +29,8 @@ class Schema:
     columns: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
     scored: bool = True
+    weight: str | None = None
+    light: int = -32
 
     def system_index(self, name: str | None) -> int:
         """Column of the system called `name`; the first one if no name is given."""

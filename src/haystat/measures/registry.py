@@ -24,6 +24,7 @@ from haystat.measures.confusion import (
 from haystat.measures.curves import AveragePrecision, PRCurve
 from haystat.measures.multiclass import Macro, Micro, PerClass
 from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
+from haystat.measures.outputs import Schema
 from haystat.measures.probabilistic import Brier, CalibrationError, LogLoss
 from haystat.measures.regression import (
     R2,
@@ -103,6 +104,12 @@ def resolve(measure: str | Measure | Sequence[str | Measure], **options: object)
     if isinstance(measure, Sequence):
         return Several([resolve(part) for part in measure])
     raise BadOption(f"{brief(measure)} is not a measure; give a name, a Measure or a list of them")
+
+
+def bound(measure: str | Measure | Sequence[str | Measure], schema: Schema) -> Measure:
+    """A measure with everything resolved that depends on the pool, weighted if its items are."""
+    given = resolve(measure)
+    return (given if schema.weight is None else given.weighted_by(schema.weight)).bind(schema)
 
 
 def _by_name(name: str, options: dict[str, object]) -> Measure:

@@ -18,17 +18,19 @@ from haystat.measures.outputs import Outputs, Schema
 class WeightBin:
     """The power of four below a weight: items of one cell differ by a factor of four at most.
 
-    Finer bins would make cells that cost more than they tell.
+    Finer bins would make cells that cost more than they tell. Weights below 4 ** light are alike:
+    together they count next to nothing.
     """
 
     column: str
     size: int = 64
+    light: int = -32
     of_score: ClassVar[bool] = False
 
     def codes(self, outputs: Outputs) -> IntArray:
         """Code of each item, (n,); 0 for items that do not count."""
         weight = weights(outputs, self.column)
-        exponent = np.frexp(weight)[1] // 2 + self.size // 2
+        exponent = np.maximum(np.frexp(weight)[1] // 2, self.light) + self.size // 2
         return np.where(weight > 0, np.clip(exponent, 1, self.size - 1), 0).astype(np.int64)
 
 
@@ -45,10 +47,12 @@ class Weighted(Measure):
     measure: Measure
     column: str
     _inner: Measure = field(init=False, repr=False, compare=False)
+    _bin: WeightBin = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
             raise BadOption(f"Weighted takes a measure such as F1(), not {self.measure!r}")
+        object.__setattr__(self, "_bin", WeightBin(self.column))
         for name, value in self._around(self.measure).items():
             object.__setattr__(self, name, value)
 
@@ -59,7 +63,13 @@ class Weighted(Measure):
                 f"no column {self.column!r} to weigh by; the pool has {list(schema.columns)}: give "
                 "it with columns="
             )
-        return self._resolved(**self._around(self.measure.bind(schema)))
+        light = schema.light if schema.weight == self.column else self._bin.light
+        around = self._around(self.measure.bind(schema))
+        return self._resolved(**around, _bin=WeightBin(self.column, light=light))
+
+    def weighted_by(self, column: str) -> Measure:
+        """The measure itself: it has weights of its own."""
+        return self
 
     def for_system(self, system: str) -> Measure:
         """The same measure of another system, not bound to a pool."""
@@ -99,7 +109,7 @@ class Weighted(Measure):
 
     def facts(self) -> tuple[Fact, ...] | None:
         """The facts of the measure, and the size of the weight; they do not settle the loss."""
-        return union([(WeightBin(self.column),), self._inner.facts()])
+        return union([(self._bin,), self._inner.facts()])
 
     def signature(self, outputs: Outputs) -> IntArray | None:
         """None: items of equal facts have weights of their own."""
@@ -146,3 +156,14 @@ def weights(outputs: Outputs, column: str) -> FloatArray:
     if not np.all(np.isfinite(found)) or np.any(found < 0):
         raise BadOption(f"column {column!r} has weights below 0 or missing; give 0 to leave out")
     return found
+
+
+NEGLIGIBLE = 1 / 64  # of the total weight, in items that are not told apart by theirs
+
+
+def lightest(weight: FloatArray) -> int:
+    """The power of four below which weights add up to next to nothing."""
+    exponent = np.frexp(weight[weight > 0])[1] // 2
+    low = int(exponent.min())
+    share = np.cumsum(np.bincount(exponent - low, weights=weight[weight > 0])) / weight.sum()
+    return low + int(np.searchsorted(share, NEGLIGIBLE, side="right"))

@@ -29,11 +29,11 @@ class BetaStrata:
         drawn: FloatArray,
         stratum: IntArray,
         label: IntArray,
-        count: IntArray | FloatArray,
+        weight: IntArray | FloatArray,
     ) -> FloatArray:
         """Add draws, repeats included."""
         drawn = drawn.copy()
-        np.add.at(drawn, (stratum, label), count)
+        np.add.at(drawn, (stratum, label), weight)
         return drawn
 
     def label_share(self, drawn: FloatArray) -> FloatArray:

@@ -18,6 +18,8 @@ SMALLEST_PRIOR = 1e-9
 # the unlabelled items share this weight among them.
 MOST_HIDDEN = 200_000.0
 
+FIRST_ITERATIONS = 1000  # of EM, before the first label
+
 
 @dataclass(frozen=True)
 class TreeState:
@@ -61,7 +63,11 @@ class DirichletTree:
         return np.maximum(self.prior, SMALLEST_PRIOR)
 
     def start(self) -> TreeState:
-        """The prior: what the model says before any label."""
+        """Before any label: EM fits the prior to how the items lie in the strata."""
+        return self.fit(self.prior_state(), FIRST_ITERATIONS)
+
+    def prior_state(self) -> TreeState:
+        """The mode of the prior alone."""
         theta, _, psi = m_step(
             self.tree.parent,
             self.tree.leaf,
@@ -72,15 +78,25 @@ class DirichletTree:
         joint = theta * psi
         return TreeState(np.zeros_like(self.prior), joint / joint.sum(axis=1, keepdims=True))
 
-    def observe(self, state: TreeState, stratum: IntArray, label: IntArray) -> TreeState:
+    def observe(
+        self,
+        state: TreeState,
+        stratum: IntArray,
+        label: IntArray,
+        weight: IntArray | FloatArray,
+    ) -> TreeState:
         """Fold in the labels of items not seen before; EM starts where it last ended."""
         observed = state.observed.copy()
-        np.add.at(observed, (stratum, label), 1)
+        np.add.at(observed, (stratum, label), weight)
         return self.fit(replace(state, observed=observed), self.max_iterations)
+
+    def label_share(self, state: TreeState) -> FloatArray:
+        """Share of each class among the unlabelled items of each stratum, (K, C)."""
+        return state.label_share
 
     def fit(self, state: TreeState, max_iterations: int) -> TreeState:
         """EM from the shares of `state` towards the posterior mode."""
-        hidden = self.size - state.observed.sum(axis=1)
+        hidden = np.maximum(self.size - state.observed.sum(axis=1), 0.0)
         share, _ = run_em(
             self.tree.parent,
             self.tree.leaf,

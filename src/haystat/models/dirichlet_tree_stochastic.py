@@ -50,7 +50,11 @@ class WeightedDirichletTree:
         return np.zeros_like(self.prior)
 
     def observe(
-        self, seen: FloatArray, stratum: IntArray, label: IntArray, weight: FloatArray
+        self,
+        seen: FloatArray,
+        stratum: IntArray,
+        label: IntArray,
+        weight: IntArray | FloatArray,
     ) -> FloatArray:
         """Add answers with their weights p(x) / q(x)."""
         seen = seen.copy()

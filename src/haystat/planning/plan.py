@@ -120,7 +120,7 @@ def plan(
     _check(width, interval, cap, worlds)
     level = checked_level(level)
     chosen = designs.resolve(design, **options)
-    problem = pose(pool, measures.resolve(measure).bind(pool.schema))
+    problem = pose(pool, measures.bound(measure, pool.schema))
     rng = np.random.default_rng(seed_from(random_state))
     made = draw_worlds(problem, worlds, rng)
     widths = partial(interval_widths, interval=interval)

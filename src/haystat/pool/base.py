@@ -11,6 +11,7 @@ from haystat.errors import BadOption
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs, Schema
 from haystat.pool.cells import Cells
+from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses
 from haystat.pool.tree import Tree
 
@@ -93,6 +94,9 @@ class AnyPool(View, Protocol):
 
     def ordered(self, seed: int) -> Self:
         """The same pool in the order of this seed, unless it has one of its own."""
+
+    def with_known(self, known: Sequence[Known]) -> Self:
+        """The same pool, in which items with a known label have cells of their own."""
 
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""

@@ -36,9 +36,11 @@ class Before:
 class Cells:
     """K cells: stratum (K,), size (K,), prior label shares (K, C), an item that stands for each.
 
-    of_item (M,) is the cell of each item of the pool; before is None unless labels were carried
-    over from an earlier version. apart (K,), where given, numbers kinds of items whose labels may
-    differ although their scores do not.
+    of_item (M,) is the cell of each item of the pool. known (K,), where given, is how the labels of
+    the cell's items came to be known beforehand (pool/known.py), 0 where they are not: items with a
+    known label have cells of their own. before is None unless labels were carried over from an
+    earlier version. apart (K,), where given, numbers kinds of items whose labels may differ
+    although their scores do not.
     """
 
     stratum: IntArray
@@ -46,6 +48,7 @@ class Cells:
     prior: FloatArray
     example: Outputs
     of_item: NDArray[np.int32]
+    known: IntArray | None = None
     before: Before | None = None
     apart: IntArray | None = None
 

@@ -22,6 +22,7 @@ from haystat.errors import (
 
 ONLY_SYSTEM = "system"
 LARGEST = 1e300  # the difference of larger scores would overflow
+WEIGHT = "weight"  # the column of weights that have no name of their own
 MOST_CLASSES = np.iinfo(np.int16).max
 MOST_STRATA = 1 << 16  # that are cut on a score; the paper has 256
 
@@ -223,3 +224,30 @@ def checked_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> 
             raise UnknownName(
                 f"{what} names the system {name!r}; scores are given for {list(known)}"
             )
+
+
+def checked_weight(
+    weight: ArrayLike | str | None, columns: dict[str, NDArray[Any]], size: int
+) -> tuple[dict[str, NDArray[Any]], str | None]:
+    """The columns with that of the weights, and its name; None if items all count alike."""
+    if weight is None:
+        return columns, None
+    if isinstance(weight, str):
+        if weight not in columns:
+            raise UnknownName(
+                f"no column {weight!r} to weigh by; the pool has {list(columns)}: give it with "
+                "columns=, or the weights themselves"
+            )
+        name, given = weight, columns[weight]
+    else:
+        name, given = WEIGHT, np.asarray(weight)
+        if name in columns:
+            raise BadOption(f"there is a column {name!r} already; give weight={name!r} to use it")
+    numbers = checked_numbers("weights", given)
+    if numbers.shape != (size,):
+        raise LengthMismatch(
+            f"weights have shape {numbers.shape}; give one for each of {size} items"
+        )
+    if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or not np.any(numbers > 0):
+        raise PoolError("weights are finite, at least 0 and not all 0; give 0 to leave out an item")
+    return {**columns, name: numbers}, name

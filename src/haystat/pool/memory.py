@@ -11,22 +11,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.core.arguments import brief, checked_integer
+from haystat.core.arguments import brief, checked_integer, several_names
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs, Schema
+from haystat.measures.weighted import lightest
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
+from haystat.pool.known import KINDS, Known
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
 from haystat.pool.number_losses import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
 from haystat.pool.scales import joint_steps
-from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata
+from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata, renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
 
@@ -51,6 +53,9 @@ class Pool:
     deviations: of labels that are numbers, the standard deviation of each item's error as the
         system itself sees it; strata are then cut on it.
     columns: further facts of the items, for sub-populations.
+    weight: what each item counts (views, money), at least 0; or the name of one of the columns. All
+        measures are then weighted, as with scikit-learn's `sample_weight`, and labels go to what
+        weighs more.
     seed: fixes the order in which items of a cell are asked about; by default every evaluation
         has an order of its own, by its random_state.
 
@@ -74,6 +79,7 @@ class Pool:
         columns: Mapping[str, ArrayLike] | None = None,
         classes: Sequence[Any] | None = (0, 1),
         deviations: ArrayLike | None = None,
+        weight: ArrayLike | str | None = None,
         seed: int | None = None,
     ) -> None:
         if classes is None:
@@ -89,7 +95,9 @@ class Pool:
         self.size = len(next(iter(self._class_scores.values())))
         self.seed = None if seed is None else checks.checked_seed(seed)
         self._ids = checked_ids(ids, self.size)
-        self.columns = checks.checked_columns(columns, self.size)
+        self.columns, self._weight = checks.checked_weight(
+            weight, checks.checked_columns(columns, self.size), self.size
+        )
         self._deviations = checks.checked_deviations(deviations, self.size, classes is None)
         self._predictions = (
             np.zeros((self.size, len(self.systems)), dtype=np.int16)  # there are none
@@ -117,6 +125,8 @@ class Pool:
             tuple(self.columns),
             tuple(str(label) for label in self.classes),
             scored=without is None,
+            weight=self._weight,
+            light=-32 if self._weight is None else lightest(self.columns[self._weight]),
         )
 
     def __len__(self) -> int:
@@ -134,14 +144,18 @@ class Pool:
         id: str | None = None,
         prediction: str | Sequence[str] | None = None,
         columns: Sequence[str] = (),
+        weight: str | None = None,
         **options: Any,
     ) -> Pool:
         """A pool from the columns of a pandas, Polars or Arrow table.
 
-        Several score columns are several systems, named like the columns. `options` are those
-        of Pool.
+        Several score columns are several systems, named like the columns. weight: the column that
+        says what an item counts. `options` are those of Pool.
         """
-        return cls(**pool_arguments(frame, score, id, prediction, columns), **options)
+        names = several_names("columns", columns)
+        needed = (*names, *([weight] if weight is not None and weight not in names else ()))
+        arguments = pool_arguments(frame, score, id, prediction, needed)
+        return cls(**arguments, weight=weight, **options)
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -161,12 +175,15 @@ class Pool:
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure`, bound to this pool, cannot tell apart."""
         of_item = cell_codes(self.stratum, measure, self._blocks())
+        if self._marks is not None:
+            of_item = renumber(of_item.astype(np.int64) * (max(KINDS.values()) + 1) + self._marks)
         n_cells = int(of_item.max()) + 1
         size = np.bincount(of_item, minlength=n_cells)
         example = first_items(of_item, n_cells)
         shares = self._mean_prior(of_item, size)
         stratum = self.stratum[example].astype(np.int64)
-        return Cells(stratum, size, shares, self.outputs(example), of_item)
+        known = None if self._marks is None else self._marks[example].astype(np.int64)
+        return Cells(stratum, size, shares, self.outputs(example), of_item, known)
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""
@@ -193,6 +210,17 @@ class Pool:
         pool.seed = seed
         return pool
 
+    def with_known(self, known: Sequence[Known]) -> Self:
+        """The same pool, in which items with a known label have cells of their own."""
+        if not known:
+            return self
+        pool = copy.copy(self)
+        pool._marks = np.zeros(self.size, dtype=np.int8)
+        for part in known:
+            index = [self.index_of(item) for item in part.labels]
+            pool._marks[index] = KINDS[part.kind]
+        return pool
+
     def index_of(self, item: Any) -> int:
         """Position of the item with this id."""
         position = self._ids.index_of(item)
@@ -214,7 +242,8 @@ class Pool:
         parts += [] if self._given_prior is None else [self._given_prior]
         parts += [] if self._deviations is None else [self._deviations]
         parts += self.columns.values()
-        names = (self.classes, self.systems, tuple(self.columns))
+        names: tuple[Any, ...] = (self.classes, self.systems, tuple(self.columns))
+        names += () if self._weight is None else (self._weight,)
         digest = hashlib.sha256(repr(names).encode())
         for values in parts:
             digest.update(f"{values.dtype} {values.shape}".encode())
@@ -230,6 +259,7 @@ class Pool:
         """Another pool of the same items, by the positions of this one; raises if it is not."""
         return same_items(self, other)
 
+    _marks: NDArray[np.int8] | None = None  # how each item's label came to be known
     complete = True  # whether all items are at hand
     foreign = False  # whether items were drawn by what other systems say about them
 

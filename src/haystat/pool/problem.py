@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.core.arrays import FloatArray, IntArray
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.cells import Cells
+from haystat.pool.known import KnownCells
 from haystat.pool.losses import CellLosses
 from haystat.pool.tree import Tree
 
@@ -19,7 +20,7 @@ class Problem:
     """What is fixed during an evaluation.
 
     stratum_size (S,) and stratum_prior (S, C) describe the strata, the leaves of `tree`. The
-    oracle is "deterministic" (an item has one label) or "stochastic".
+    oracle is "deterministic" (an item has one label) or "stochastic". known: labels from before.
     """
 
     size: int
@@ -30,11 +31,19 @@ class Problem:
     stratum_size: IntArray
     stratum_prior: FloatArray
     oracle: str = "deterministic"
+    known: KnownCells | None = None
 
     @property
     def n_classes(self) -> int:
         """Number of classes; one stands for all labels that are numbers."""
         return int(self.stratum_prior.shape[1])
+
+    @property
+    def open(self) -> BoolArray:
+        """Cells whose items had no label beforehand, (K,)."""
+        if self.known is None:
+            return np.ones(len(self.cells), dtype=bool)
+        return np.asarray(self.known.kind == 0)
 
     @property
     def numeric(self) -> bool:

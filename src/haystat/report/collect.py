@@ -44,7 +44,7 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
             "study": study.path.name,
             "status": asdict(study.status()),
             "systems": list(systems),
-            "estimate": estimate_dict(estimate),
+            "estimate": estimate.to_dict(MOST_COMPONENTS),
             "also": _also(state, estimate, level),
             "versions": versions_of(study, level),
             "convergence": convergence(study, level),
@@ -59,20 +59,6 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
         }
 
 
-def estimate_dict(estimate: Estimate) -> dict[str, Any]:
-    """An estimate as JSON, with the first of its components if there are many."""
-    return {
-        "measure": estimate.measure,
-        "level": estimate.level,
-        "labels": estimate.n_labels,
-        "draws": estimate.n_draws,
-        "n_components": len(estimate.components),
-        "components": _components(estimate),
-        "warnings": list(estimate.warnings),
-        "bounds": [float(end) for end in estimate.bounds],
-    }
-
-
 def convergence(study: Study, level: float) -> list[dict[str, Any]]:
     """The estimate after each finished stage, as it stood then; of many stages some."""
     wanted = _some(study.status().finished_stages)
@@ -84,7 +70,8 @@ def convergence(study: Study, level: float) -> list[dict[str, Any]]:
             if n_seen in wanted:
                 estimate = estimate_state(state, None, level)
                 point = {"stage": n_seen, "labels": estimate.n_labels}
-                points.append({**point, "components": _components(estimate)})
+                components = estimate.to_dict(MOST_COMPONENTS)["components"]
+                points.append({**point, "components": components})
     return points
 
 
@@ -95,17 +82,6 @@ def _some(n: int) -> set[int]:
     )
 
 
-def _components(estimate: Estimate) -> list[dict[str, Any]]:
-    found = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
-    rows = [
-        {"name": name, "value": float(value), "low": float(low), "high": float(high)}
-        for name, value, (low, high) in list(found)[:MOST_COMPONENTS]
-    ]
-    for row, worth in zip(rows, estimate.worth, strict=False):
-        row |= {"worth": float(worth)} if np.isfinite(worth) else {}
-    return rows
-
-
 def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str, Any]]:
     """Other measures that the same labels can estimate, and why some cannot be."""
     names = ALSO.get(len(state.pool.classes), ALSO_MANY)
@@ -114,7 +90,7 @@ def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str,
         if name in estimate.components or not state.ledger.any_label:
             continue
         try:
-            found += _components(estimate_state(state, name, level))
+            found += estimate_state(state, name, level).to_dict(MOST_COMPONENTS)["components"]
         except HaystatError as error:
             found.append({"name": name, "reason": str(error)})
     return found

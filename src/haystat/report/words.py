@@ -71,7 +71,7 @@ def effort(component: Mapping[str, Any], n_labels: int) -> str:
     if not math.isfinite(width) or width <= 0 or n_labels == 0:
         return ""
     name = component["name"]
-    worth = worth_sentence(n_labels, component.get("worth", math.nan))
+    worth = worth_sentence(n_labels, component.get("worth") or math.nan)
     return (
         f"That rests on {n_labels:,} labels. {f'{worth} ' if worth else ''}Half the uncertainty "
         f"(± {amount(name, width / 4)} instead of ± {amount(name, width / 2)}) would take "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -9,6 +10,7 @@ from haystat.errors import StudyError
 from haystat.loop.shared_state import Draft
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
+from haystat.pool.known import Known
 from haystat.study.pool_source import Source
 from haystat.study.sketch_pool import (
     CHUNK,
@@ -29,10 +31,12 @@ class CandidateSource:
         path: Path,
         sketch: SketchPool,
         source: Source | None,
+        known: Sequence[Known] = (),
     ) -> None:
         self._path = path
         self._sketch = sketch
         self._source = source
+        self._known = known
         self._whole: tuple[AnyPool, Records] | None = None
         if source is not None and source.at_hand:
             self._read("")
@@ -88,4 +92,4 @@ class CandidateSource:
                 f"the pool is not the one that {self._path} was made from: its items, scores, "
                 "strata or seed differ; find the pool as it was, or start a new study"
             )
-        return pool
+        return pool.with_known(self._known)

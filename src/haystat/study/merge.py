@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -23,6 +24,7 @@ from haystat.errors import BadOption, ConflictingAnswer, StudyError
 from haystat.inference.drawn_items import DrawnItems
 from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
 from haystat.inference.importance import estimate_importance
+from haystat.inference.side_by_side import side_by_side
 from haystat.loop.estimates import nonresponse
 from haystat.loop.reuse import check_reuse
 from haystat.measures.outputs import Outputs
@@ -48,7 +50,7 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
     first = states[0]
     target = first.measure
     if measure is not None:
-        target = measures.resolve(measure).bind(first.pool.schema)
+        target = measures.bound(measure, first.pool.schema)
         for state in states:
             check_reuse(state.pool, state.ledger.problem, state.ledger.design, target)
     used = [state for state in states if state.ledger.any_label]
@@ -57,7 +59,12 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     rows = [state.ledger.rows() for state in used]
     outputs = [state.pool.outputs(part.item) for state, part in zip(used, rows, strict=True)]
-    estimate = estimate_importance(_joined(rows), target, _joined_outputs(outputs), level)
+    drawn, seen = _joined(rows), _joined_outputs(outputs)
+    alone = [estimate_importance(drawn, part, seen, level) for part in target.side_by_side()]
+    estimate = alone[0]
+    if len(alone) > 1:
+        together = partial(estimate_importance, drawn, target, seen, level)
+        estimate = side_by_side(target, alone, together)
     return _with_warnings(estimate, used, rows)
 
 
@@ -76,6 +83,16 @@ def check_mergeable(studies: Sequence[Study]) -> None:
                     f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
                     "the same settings add up"
                 )
+        if "known" in one.settings or "known" in other.settings:
+            raise StudyError(
+                f"{pair}: studies that began with known labels cannot be taken together, as these "
+                "would count twice; use one study for everybody"
+            )
+        if "stochastic" in (one.settings["oracle"], other.settings["oracle"]):
+            raise StudyError(
+                f"{pair} cannot be taken together: with a stochastic oracle answers about an item "
+                "may differ, and each study has its own; use one study for everybody"
+            )
         if not one.design.adds_up:
             raise StudyError(
                 f"studies with design {one.design} cannot be taken together: its estimator counts "

@@ -74,7 +74,7 @@ class PoolFile:
     what the person who labels gets to see. options: those of hs.Pool. engine: reads a file, a
     pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
     unblocked: the file of the records whose pairs were blocked, or the two files of the left and
-    right ones; `key` is their column with the id.
+    right ones; `key` is their column with the id. weight: the column with what an item counts.
     """
 
     path: str
@@ -88,6 +88,7 @@ class PoolFile:
     table: str | None = None
     unblocked: tuple[str, ...] = ()
     key: str = "id"
+    weight: str | None = None
     at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -114,6 +115,8 @@ class PoolFile:
                 "a sketch holds the pairs that were not blocked already; give unblocked tables to "
                 "haystat sketch"
             )
+        if self.weight is not None and (self.engine is not None or self.is_sketch):
+            raise BadOption("weights are for pools in memory: leave out the engine, or the weight")
         if self.unblocked and self.engine is None:
             raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
 
@@ -145,7 +148,8 @@ class PoolFile:
 
     def _in_memory(self) -> tuple[Pool, Records]:
         """The pool whose columns are read whole."""
-        names = [*self.score, *self.prediction, *self.columns]
+        facts = [*self.columns, *([self.weight] if self.weight else [])]
+        names = [*self.score, *self.prediction, *facts]
         id = self.id if isinstance(self.id, str) else None
         table = read_columns(Path(self.path), [*names, *([id] if id else [])])
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
@@ -153,7 +157,8 @@ class PoolFile:
             {name: table[name] for name in self.score},
             predictions or None,
             ids=table[id] if id else None,
-            columns={name: table[name] for name in self.columns},
+            columns={name: table[name] for name in facts},
+            weight=self.weight,
             **self.options,
         )
         return pool, self._records if self.show else no_records

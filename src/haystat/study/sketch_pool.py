@@ -24,6 +24,7 @@ from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks
 from haystat.pool.cells import Before, Cells
+from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.number_losses import NumberLosses
 from haystat.pool.permanent_numbers import unit_numbers
@@ -99,7 +100,7 @@ def write_sketch(
         parts["losses"] = _encode_losses(problem.measure, losses.kept())
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
-    kept = allotment(cells.size, share, total)
+    kept = np.where(problem.open, allotment(cells.size, share, total), cells.size)
     wanted = (kept if cells.before is None else np.maximum(kept, cells.before.drawn)).tolist()
     runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
@@ -176,6 +177,7 @@ class SketchPool:
             tuple(about["columns"]),
             tuple(about["class_names"]),
             about["scored"],
+            **about.get("weight", {}),
         )
         self.items = Items(self.schema, connect, self.seed)
         self._cells = _decode_cells(unpack(parts["cells"]), self.items)
@@ -203,6 +205,10 @@ class SketchPool:
 
     def ordered(self, seed: int) -> Self:
         """The pool itself: its order was fixed when the study was made."""
+        return self
+
+    def with_known(self, known: Sequence[Known]) -> Self:
+        """The pool itself: what was known when the study was made has cells of its own."""
         return self
 
     def candidates(self, cells: Cells) -> Order:
@@ -375,6 +381,8 @@ def _described(pool: AnyPool) -> dict[str, Any]:
     if not all(isinstance(label, PLAIN) for label in pool.classes):
         raise BadOption(f"classes are {list(pool.classes)}; a study keeps numbers and texts")
     schema = pool.schema
+    weight = {"weight": schema.weight, "light": schema.light}
+    weighted = {} if schema.weight is None else {"weight": weight}
     return {
         "size": pool.size,
         "classes": list(pool.classes),
@@ -385,12 +393,14 @@ def _described(pool: AnyPool) -> dict[str, Any]:
         "columns": list(schema.columns),
         "class_names": list(schema.class_names),
         "scored": schema.scored,
+        **weighted,
         "tree": {name: encode_array(name, getattr(pool.tree, name)) for name in TREE},
     }
 
 
 def _encode_cells(cells: Cells) -> dict[str, Any]:
-    arrays = {name: encode_array(name, getattr(cells, name)) for name in CELLS}
+    names = CELLS if cells.known is None else (*CELLS, "known")
+    arrays = {name: encode_array(name, getattr(cells, name)) for name in names}
     found = {**arrays, "example": _encode_outputs(cells.example)}
     if cells.before is not None:
         before = {name: encode_array(name, getattr(cells.before, name)) for name in BEFORE}
@@ -399,7 +409,7 @@ def _encode_cells(cells: Cells) -> dict[str, Any]:
 
 
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
-    arrays = {name: decode_array(given[name]) for name in CELLS}
+    arrays = {name: decode_array(given[name]) for name in (*CELLS, "known") if name in given}
     before = None
     if "before" in given:
         before = Before(**{name: decode_array(given["before"][name]) for name in BEFORE})

@@ -17,8 +17,8 @@ class Status:
     labels are answers taken, which the estimate uses, `carried` of them over from an earlier
     version; finished_labels those of finished stages,
     from which the design has learnt. pending questions wait for an answer, and `leased` of them
-    are in somebody's hands. head is the hash of the newest entry: whoever wrote it down can tell
-    whether the journal was changed.
+    are in somebody's hands. known: labels from before the first question. head is the hash of the
+    newest entry: whoever wrote it down can tell whether the journal was changed.
     """
 
     measure: str
@@ -41,6 +41,7 @@ class Status:
     entries: int
     head: str
     carried: int = 0
+    known: int = 0
 
 
 def status_of(state: StudyState, now: datetime) -> Status:
@@ -62,8 +63,8 @@ def status_of(state: StudyState, now: datetime) -> Status:
         len(answers) - len(told),
         len(open_questions),
         sum(not state.is_free(question, now) for question in open_questions),
-        len(ledger.stages),
-        ledger.n_finished,
+        ledger.n_stages,
+        ledger.n_finished - (len(ledger.stages) - ledger.n_stages),
         sum(int(stage.count.sum()) for stage in finished),
         {str(label): by_label[str(label)] for label in pool.classes},
         dict(Counter(answer.who or "" for answer in told).most_common()),
@@ -72,4 +73,5 @@ def status_of(state: StudyState, now: datetime) -> Status:
         state.n_entries,
         "" if state.last is None else state.last.hash,
         state.n_carried,
+        ledger.n_known,
     )

@@ -27,6 +27,7 @@ from haystat.designs.base import Design
 from haystat.errors import BadOption, StudyError
 from haystat.loop.annotators import checked_name, checked_rules
 from haystat.loop.journal import Clock, now_utc, stamp
+from haystat.loop.known_labels import KnownLabels
 from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
@@ -100,14 +101,17 @@ class Study(Loop):
         self.pool = SketchPool(
             self._store.connection, lambda what: self._candidate_source.pool(what)
         )
-        self.measure = decode_measure(self.settings["measure"], measure).bind(self.pool.schema)
+        self.measure = measures.bound(
+            decode_measure(self.settings["measure"], measure), self.pool.schema
+        )
         self.design = decode_design(self.settings["design"], design)
         self.seed: int = self.settings["seed"]
         source = PoolFile.recorded(self.settings["source"], self.path)
         given = source if pool is None else source_of(pool, show)
         if given is not None and "version" in self.settings:
             given = VersionSource(given, self.settings)
-        self._candidate_source = CandidateSource(self.path, self.pool, given)
+        self._known = KnownLabels.decode(self.settings)
+        self._candidate_source = CandidateSource(self.path, self.pool, given, self._known.parts)
         self._shared: SharedState[StudyState] = SharedState(
             self._store, self.new_state, self._clock
         )
@@ -130,6 +134,7 @@ class Study(Loop):
         annotators: Sequence[str] | None = None,
         answers_per_item: int = 1,
         disagreement: str = "majority",
+        known: Any = None,
         **options: Any,
     ) -> Study:
         """A new study of a pool; what is not explained here is as in hs.Evaluation.
@@ -146,15 +151,19 @@ class Study(Loop):
         rules = checked_rules(annotators, answers_per_item, disagreement, oracle, whole.schema)
         named = designs.default_name(whole.schema, oracle) if design is None else design
         chosen = LEDGERS[oracle].checked(designs.resolve(named, **options))
-        bound = measures.resolve(measure).bind(whole.schema)
+        bound = measures.bound(measure, whole.schema)
         seed = seed_from(random_state)
-        whole = whole.ordered(seed)
+        labels = KnownLabels.given(known, whole, chosen, oracle)
+        whole = whole.ordered(seed).with_known(labels.parts)
         problem = pose(whole, bound, oracle)
-        for doubt in pool_doubts(whole, problem):
+        problem = labels.seen_from(
+            whole, problem, *labels.of_items(whole, problem, whole.candidates(problem.cells))
+        )
+        for doubt in [*pool_doubts(whole, problem), *labels.doubts]:
             warnings.warn(doubt, PoolWarning, stacklevel=2)
         share = first_shares(problem, chosen, seed)
         settings = encode_settings(measure, chosen, oracle, seed, rules)
-        settings |= circumstances(whole, source)
+        settings |= {**circumstances(whole, source), **labels.encode()}
         settings["in_use"] = [asdict(one) for one in thresholds_in_use(whole, problem)]
         with writable(path), Store.create(path) as connection:
             digest = write_sketch(connection, whole, problem, share, candidates, records)
@@ -355,7 +364,7 @@ class Study(Loop):
         """The state before the first entry."""
         rules = decode_rules(self.settings)
         given = (self.pool, self.measure, self.design, self.seed, self.settings["oracle"], rules)
-        state = StudyState(*given)
+        state = StudyState(*given, self._known)
         # What was estimated then is estimated to the same digits now.
         state.ledger.whole_stages = self.settings["haystat"] == "0.1.0"
         return state

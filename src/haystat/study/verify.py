@@ -134,7 +134,7 @@ def _replayed(path: Path, entries: list[Entry], measure: Any, design: Any) -> Ve
                 findings += _guarded(entry.seq, partial(_applied, state, entry))
                 if findings:
                     break
-            n_stages, n_labels = len(state.ledger.stages), state.ledger.n_labels
+            n_stages, n_labels = state.ledger.n_stages, state.ledger.n_labels
             estimate = None if findings else estimate_state(state, None, 0.95)
     except HaystatError as error:
         findings.append(Finding(None, str(error)))

@@ -49,23 +49,14 @@ def for_role(found: Mapping[str, Any], is_manager: bool) -> dict[str, Any]:
 
 def estimate_dict(estimate: Estimate) -> dict[str, Any]:
     """An estimate with the first of its components, in numbers and in words."""
-    rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
-    components = [
-        {"name": name, "value": float(value), "low": float(low), "high": float(high)}
-        for name, value, (low, high) in list(rows)[:MOST_COMPONENTS]
-    ]
+    found = estimate.to_dict(MOST_COMPONENTS)
+    first = found["components"][0]
     return {
-        "measure": estimate.measure,
-        "level": estimate.level,
-        "labels": estimate.n_labels,
-        "draws": estimate.n_draws,
-        "components": components,
-        "n_components": len(estimate.components),
-        "bounds": [float(end) for end in estimate.bounds],
+        **found,
         # Before the first stage is finished there is nothing to warn of.
-        "warnings": list(estimate.warnings) if estimate.n_labels else [],
-        "headline": headline(components[0], estimate.level),
-        "meaning": meaning(components[0]),
+        "warnings": found["warnings"] if estimate.n_labels else [],
+        "headline": headline(first, estimate.level),
+        "meaning": meaning(first),
     }
 
 

@@ -1,0 +1,186 @@
+"""Known labels that are not what they claim: what they look like, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import hypergeom, norm
+
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.pool.known import KINDS, Known
+from haystat.pool.problem import Problem
+
+UNLIKELY = 0.001  # chance of a difference from which labels are questioned
+SUSPICIOUS = 0.01  # chance that an honest sample is questioned, over all places looked at
+AS_FOUND = "Give them as hs.Known.found(…) if that is not how they were chosen"
+
+
+def known_doubts(pool: Any, parts: Sequence[Known]) -> list[str]:
+    """What is not as known labels claim, in words; the pool has all items at hand."""
+    found = []
+    for part in parts:
+        index = np.array([pool.index_of(item) for item in part.labels], dtype=np.int64)
+        if part.kind == "census":
+            found += _not_whole(pool, index)
+        elif part.kind == "sample":
+            found += _not_spread(pool.scores[:, 0], index, 1 / np.array(part.inclusion))
+    return found
+
+
+def _not_whole(pool: Any, index: IntArray) -> list[str]:
+    """Items of the region of a census that it lacks.
+
+    The region: from its lowest to its highest score, with what all its items share of the columns.
+    Items at either end of the scores may be outside it.
+    """
+    score = pool.scores[:, 0]
+    low, high = score[index].min(), score[index].max()
+    inside = (score > low) & (score < high) if low < high else score == low
+    for values in pool.columns.values():
+        if np.all(values[index] == values[index[0]]):
+            inside &= np.asarray(values == values[index[0]])
+    inside[index] = False
+    n_missing = int(inside.sum())
+    if not n_missing:
+        return []
+    return [
+        f"The known census of {len(index):,} items lacks {n_missing:,} items with scores between "
+        f"its lowest, {low:.6g}, and its highest, {high:.6g}. Add their labels. {AS_FOUND}."
+    ]
+
+
+def _not_spread(score: FloatArray, index: IntArray, weight: FloatArray) -> list[str]:
+    """Where a sample has too many or too few items for its inclusion probabilities."""
+    size, n = len(score), len(index)
+    doubts = []
+    total, spread = weight.sum(), np.sqrt(np.sum(weight * (weight - 1)))
+    if abs(total - size) > norm.isf(SUSPICIOUS / 2) * spread + weight.max():
+        doubts.append(
+            f"The inclusion probabilities of the known sample make its {n:,} items stand for "
+            f"{total:,.0f}, and the pool has {size:,}: labels or probabilities are missing. "
+            f"Give all that were drawn, with the probabilities that they were drawn with. "
+            f"{AS_FOUND}."
+        )
+    chance, about = _least_likely(score, index, weight)
+    if chance < SUSPICIOUS:
+        doubts.append(
+            f"The known sample is not spread like one over the scores: {about}, which is as likely "
+            f"as one in {1 / max(chance, 1e-9):,.0f}. {AS_FOUND}."
+        )
+    return doubts
+
+
+def _least_likely(score: FloatArray, index: IntArray, weight: FloatArray) -> tuple[float, str]:
+    """How likely what is most odd about a sample would be in an honest one, and what it is.
+
+    Half of the tests' joint level (Bonferroni) goes to the mean of two scores of the ranks, which
+    see a drift; half to the parts of the pool above and below a score, which see a place.
+    """
+    ordered, seen_at = np.sort(score), score[index]
+    rank, count = _ranks(ordered)
+    place_of = np.searchsorted(ordered[np.cumsum(count) - 1], seen_at)
+    marks = (norm.ppf(rank), np.log1p(-rank))
+    drift = min(_drift(mark, count, place_of, weight) for mark in marks)
+    cuts = _cuts(ordered)
+    above = seen_at[:, None] >= cuts
+    n_above = len(score) - np.searchsorted(ordered, cuts)
+    chance = _chance(len(score), n_above, above, weight)
+    worst = int(np.argmin(chance))
+    place = len(cuts) * float(chance[worst])
+    if 2 * drift < place:
+        mean = weight @ rank[place_of] / weight.sum()
+        return 4 * drift, f"its items have the mean rank {mean:.3f} rather than 0.5"
+    share, seen = n_above[worst] / len(score), weight @ above[:, worst] / weight.sum()
+    about = f"scores from {cuts[worst]:.6g} on hold {share:.3%} of the pool and {seen:.3%} of it"
+    return 2 * place, about
+
+
+def _ranks(ordered: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Mid-rank of every different score, between 0 and 1, and how many items have it, (V,) each."""
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    count = np.diff(last, prepend=-1)
+    return (last + 1 - count / 2) / len(ordered), count
+
+
+def _cuts(ordered: FloatArray) -> FloatArray:
+    """Scores above which a half, a quarter, … of a pool lie, or below which they do, (L,)."""
+    size = len(ordered)
+    n = size >> np.arange(1, max(size.bit_length(), 2))
+    cuts = np.unique(np.concatenate([ordered[size - n], ordered[np.minimum(n, size - 1)]]))
+    return cuts[cuts > ordered[0]] if ordered[0] < ordered[-1] else ordered[:1]
+
+
+def _drift(mark: FloatArray, count: IntArray, place: IntArray, weight: FloatArray) -> float:
+    """How likely the mean of a mark (V,) is to be so far from that of the pool, two-sided.
+
+    count (V,) items have each mark, and those of the sample have the marks at place (n,).
+    """
+    size, n = int(count.sum()), len(place)
+    centred = mark - count @ mark / size
+    if np.ptp(weight) == 0:
+        spread = np.sqrt((1 - n / size) * (count @ centred**2) / size / n)
+        off = centred[place].mean()
+    else:
+        off = weight @ centred[place]
+        spread = np.sqrt(np.sum(weight * (weight - 1) * centred[place] ** 2))
+    return float(2 * norm.sf(abs(off) / spread)) if spread > 0 else 1.0
+
+
+def _chance(size: int, n_above: IntArray, above: BoolArray, weight: FloatArray) -> FloatArray:
+    """How likely an honest sample is to have so many or so few items above cuts, two-sided, (L,).
+
+    above (n, L) says which do. Exact where all inclusion probabilities are equal; else by Hájek's
+    share and the variance of Poisson sampling, in which at least one item counts.
+    """
+    n = len(weight)
+    if np.ptp(weight) == 0:
+        seen = above.sum(axis=0)
+        below, beyond = (
+            hypergeom.cdf(seen, size, n_above, n),
+            hypergeom.sf(seen - 1, size, n_above, n),
+        )
+        return np.asarray(np.minimum(2 * np.minimum(below, beyond), 1.0))
+    share = n_above / size
+    off = above - share
+    variance = (weight * (weight - 1)) @ off**2
+    least = np.maximum(weight.mean() ** 2 * n * share * (1 - share), weight.max() ** 2)
+    return np.asarray(2 * norm.sf(np.abs(weight @ off) / np.sqrt(np.maximum(variance, least))))
+
+
+def sample_doubts(problem: Problem, counts: FloatArray) -> list[str]:
+    """Whether the labels of a known sample differ from those asked for among items alike.
+
+    counts (K, C). Mantel and Haenszel's test over the strata and predictions: given how many items
+    of each were labelled, and how many of them are positive (with more classes: not as predicted).
+    """
+    if problem.known is None or problem.numeric or not problem.known.square.any():
+        return []
+    cells, drawn = problem.cells, problem.known.kind == KINDS["sample"]
+    reference = cells.example.predictions[:, 0] if problem.n_classes > 2 else 0
+    events = counts.sum(axis=1) - counts[np.arange(len(cells)), reference]
+    alike = np.unique(
+        np.column_stack([cells.stratum, cells.example.predictions]), axis=0, return_inverse=True
+    )[1].reshape(-1)
+
+    def total(of_cells: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(alike, weights=of_cells), dtype=np.float64)
+
+    n = total(counts.sum(axis=1) * (problem.open | drawn))
+    n_sample, n_event = total(counts.sum(axis=1) * drawn), total(events * (problem.open | drawn))
+    many = np.maximum(n, 2.0)
+    expected = n_sample * n_event / many
+    variance = expected * (1 - n_event / many) * (n - n_sample) / (many - 1)
+    spread = float(np.sqrt(variance.sum()))
+    seen, due = float((events * drawn).sum()), float(expected.sum())
+    both = (n_sample > 0) & (n > n_sample)
+    off = float((total(events * drawn) - expected)[both].sum())
+    # Of a few labels a normal law is too sure: half an event is no evidence.
+    if not spread > 0 or 2 * norm.sf(max(abs(off) - 0.5, 0.0) / spread) >= UNLIKELY:
+        return []
+    what = "positives" if problem.n_classes == 2 else "wrong predictions"
+    return [
+        f"The known sample has {seen:,.0f} {what} where labels asked for among items alike make "
+        f"{due:,.0f} likely. {AS_FOUND}."
+    ]

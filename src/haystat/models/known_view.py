@@ -1,0 +1,96 @@
+"""The problem as the model sees it where some labels were known beforehand.
+
+Labels of a census count one by one, like labels that were asked for. Those of a sample with unequal
+inclusion probabilities count by Hájek's estimate of the share of events in their region, with the
+effective number of labels (sum w)^2 / sum w^2, w = 1 / inclusion (Kish). Labels that were found say
+nothing about other items: theirs are not part of what the model describes, neither as labels nor as
+items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.models.label_view import LabelView, label_view
+from haystat.models.regions import Regions
+from haystat.models.settings import ModelSettings
+from haystat.pool.known import KINDS, KnownCells
+from haystat.pool.problem import Problem
+
+
+@dataclass(frozen=True)
+class KnownView(LabelView):
+    """counted (K,): cells whose labels count one by one; sample_… (R,): what samples add."""
+
+    counted: BoolArray
+    sample_n: FloatArray
+    sample_events: FloatArray
+
+    def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Labels of each region, and how many of them are events, (R,) each; labelled (K, C)."""
+        n, events = super().events(labelled * self.counted[:, None])
+        return n + self.sample_n, events + self.sample_events
+
+    def classes_of_events(self, labelled: IntArray) -> FloatArray:
+        """Pseudo-counts of the classes of events in each group after some labels, (G, C)."""
+        return super().classes_of_events(labelled * self.counted[:, None])
+
+
+def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
+    """What the model needs to know of a problem, with or without labels from before."""
+    known = problem.known
+    if known is None or not (described := known.kind != KINDS["found"]).any():
+        return label_view(problem, settings)
+    kept = np.flatnonzero(described)
+    cells = problem.cells
+    inside = replace(
+        cells,
+        stratum=cells.stratum[kept],
+        size=cells.size[kept],
+        prior=cells.prior[kept],
+        example=cells.example.take(kept),
+        known=None,
+    )
+    size = int(inside.size.sum())
+    view = label_view(replace(problem, cells=inside, size=size, known=None), settings)
+    nearest = _nearest(problem, kept)
+    regions = replace(
+        view.regions, of_cell=view.regions.of_cell[nearest], first=kept[view.regions.first]
+    )
+    reference = view.reference[nearest]
+    n, events = _of_samples(known, regions, reference)
+    group = view.group[nearest]
+    counted = described & (known.kind != KINDS["sample"])
+    return KnownView(view.model, regions, reference, group, view.other, counted, n, events)
+
+
+def _nearest(problem: Problem, kept: IntArray) -> IntArray:
+    """For each cell the nearest of those kept, by its place among them, (K,).
+
+    It has the same predictions, if there is one. A cell that is kept is its own.
+    """
+    cells = problem.cells
+    place = np.zeros(len(cells), dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    said, prior = cells.example.predictions, cells.prior[:, -1]
+    for cell in np.setdiff1d(np.arange(len(cells)), kept):
+        other = np.any(said[kept] != said[cell], axis=1)
+        place[cell] = np.lexsort((np.abs(prior[kept] - prior[cell]), other))[0]
+    return place
+
+
+def _of_samples(
+    known: KnownCells, regions: Regions, reference: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Effective labels of known samples in each region, and events among them, (R,) each."""
+    weight = known.weight.sum(axis=1)
+    quiet = known.weight[np.arange(len(weight)), reference]
+    total, square = regions.total(weight), regions.total(known.square)
+    n = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
+    share = np.divide(
+        regions.total(weight - quiet), total, out=np.zeros_like(total), where=total > 0
+    )
+    return n, n * share

@@ -1,0 +1,169 @@
+"""Pools whose items count by a weight: every measure is that of scikit-learn with sample_weight."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+from typer.testing import CliRunner
+
+import haystat as hs
+from haystat.cli import app
+from haystat.errors import BadOption, LengthMismatch, PoolError, UnknownName
+from haystat.measures.weighted import NEGLIGIBLE, lightest
+from haystat.study import verify
+
+SIZE = 900
+WEIGHTED = {
+    "f1": metrics.f1_score,
+    "precision": metrics.precision_score,
+    "recall": metrics.recall_score,
+    "accuracy": metrics.accuracy_score,
+    "balanced_accuracy": metrics.balanced_accuracy_score,
+    "mcc": metrics.matthews_corrcoef,
+}
+
+
+@pytest.fixture(scope="module")
+def money():
+    rng = np.random.default_rng(2)
+    scores = rng.beta(0.5, 3, SIZE).round(6)
+    amount = rng.lognormal(3, 1.5, SIZE).round(2)
+    return scores, amount, (rng.random(SIZE) < scores).astype(int)
+
+
+def labelled(pool, truth, measure, budget, design=None, seed=0):
+    evaluation = hs.Evaluation(pool, measure, design, random_state=seed)
+    return evaluation, evaluation.run(lambda items: truth[np.asarray(items)], budget, 100)
+
+
+@pytest.mark.parametrize("design", ["assisted", "adaptive"])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_with_all_labels_a_measure_is_that_of_scikit_learn(money, name, design):
+    scores, amount, truth = money
+    _, estimate = labelled(hs.Pool(scores, weight=amount), truth, name, SIZE, design)
+    expected = WEIGHTED[name](truth, scores >= 0.5, sample_weight=amount)
+    assert estimate.value == pytest.approx(expected, abs=1e-12)
+
+
+def test_other_measures_of_the_same_labels_are_weighted_too(money):
+    scores, amount, truth = money
+    evaluation, _ = labelled(hs.Pool(scores, weight=amount), truth, "accuracy", SIZE)
+    found = evaluation.estimate(["precision", "recall", "prevalence", "brier"])
+    predicted, weigh = scores >= 0.5, {"sample_weight": amount}
+    expected = [
+        metrics.precision_score(truth, predicted, **weigh),
+        metrics.recall_score(truth, predicted, **weigh),
+        np.average(truth, weights=amount),
+        metrics.brier_score_loss(truth, scores, **weigh),
+    ]
+    np.testing.assert_allclose(found.values, expected)
+    assert found.components[0] == "precision by weight"
+
+
+def test_intervals_hold_the_share_of_the_money_and_labels_follow_it(money):
+    scores, amount, truth = money
+    pool = hs.Pool(scores, weight=amount, strata=32)
+    right = metrics.recall_score(truth, scores >= 0.5, sample_weight=amount)
+    covered, asked = 0, []
+    for seed in range(8):
+        evaluation, estimate = labelled(pool, truth, "recall", 200, seed=seed)
+        low, high = estimate.interval
+        covered += low <= right <= high
+        asked += [answer.item for answer in evaluation.answers]
+    assert covered >= 6
+    assert amount[asked].mean() > 1.5 * amount.mean()
+
+
+def test_a_weight_of_one_for_all_changes_nothing(money):
+    scores, _, truth = money
+    plain = labelled(hs.Pool(scores), truth, "f1", 150)[1]
+    ones = labelled(hs.Pool(scores, weight=np.ones(SIZE)), truth, "f1", 150)[1]
+    assert ones.value == pytest.approx(plain.value, abs=1e-9)
+    np.testing.assert_allclose(ones.interval, plain.interval, atol=1e-9)
+
+
+def test_items_without_weight_do_not_count(money):
+    scores, amount, truth = money
+    some = np.where(np.arange(SIZE) % 3 == 0, 0.0, amount)
+    _, estimate = labelled(hs.Pool(scores, weight=some), truth, "precision", SIZE)
+    expected = metrics.precision_score(truth, scores >= 0.5, sample_weight=some)
+    assert estimate.value == pytest.approx(expected, abs=1e-12)
+
+
+def test_light_items_are_not_told_apart():
+    """Below the power of four that is found lies at most a 64th of the weight."""
+    rng = np.random.default_rng(0)
+    for sigma in (0.5, 1.5, 3.0):
+        weight = rng.lognormal(2, sigma, 20_000)
+        exponent = np.frexp(weight)[1] // 2
+        light = lightest(weight)
+        assert weight[exponent < light].sum() <= NEGLIGIBLE * weight.sum()
+        assert weight[exponent <= light].sum() > NEGLIGIBLE * weight.sum()
+    pool = hs.Pool(rng.random(20_000), weight=weight, strata=8)
+    cells = pool.cells(hs.measures.bound("f1", pool.schema))
+    assert len(cells) < 0.7 * 8 * len(np.unique(exponent))
+
+
+def test_a_table_names_the_column_with_the_weights(money):
+    scores, amount, truth = money
+    frame = pd.DataFrame({"score": scores, "amount": amount})
+    pool = hs.Pool.from_frame(frame, score="score", weight="amount")
+    evaluation, estimate = labelled(pool, truth, "f1", SIZE)
+    expected = metrics.f1_score(truth, scores >= 0.5, sample_weight=amount)
+    assert estimate.value == pytest.approx(expected)
+    assert estimate.measure == "f1 by amount"
+    assert evaluation.pool.fingerprint != hs.Pool(scores, columns={"amount": amount}).fingerprint
+
+
+def test_thresholds_and_gates_weigh_as_well(money):
+    scores, amount, truth = money
+    evaluation, _ = labelled(hs.Pool(scores, weight=amount), truth, "f1", SIZE)
+    cut = evaluation.threshold(precision=0.5).threshold
+    got = metrics.precision_score(truth, scores >= cut, sample_weight=amount)
+    assert got >= 0.5
+    right = metrics.recall_score(truth, scores >= 0.5, sample_weight=amount)
+    assert hs.gate(evaluation, f"recall>={right - 0.001}").state == "pass"
+    assert hs.gate(evaluation, f"recall>={right + 0.001}").state == "fail"
+
+
+def test_a_study_and_the_command_line_weigh(money, tmp_path):
+    scores, amount, truth = money
+    frame = pd.DataFrame({"id": np.arange(SIZE), "score": scores, "amount": amount})
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    study = str(tmp_path / "s.haystat")
+    base = ["new", study, str(tmp_path / "pool.csv"), "--id", "id", "--score", "score"]
+    made = CliRunner().invoke(app, [*base, "--weight", "amount", "--seed", "1", "--show", "id"])
+    assert made.exit_code == 0, made.output
+    with hs.Study.open(study) as opened:
+        opened.run(lambda items: truth[np.asarray(items)], SIZE, 300)
+    found = json.loads(CliRunner().invoke(app, ["estimate", study, "--json"]).output)
+    expected = metrics.f1_score(truth, scores >= 0.5, sample_weight=amount)
+    assert found["components"][0]["value"] == pytest.approx(expected)
+    assert found["measure"] == "f1 by amount"
+    assert verify(study).ok
+
+
+@pytest.mark.parametrize(
+    ("weight", "error", "says"),
+    [
+        ([1.0, 2.0], LengthMismatch, "one for each of 900 items"),
+        (np.full(SIZE, -1.0), PoolError, "at least 0"),
+        (np.zeros(SIZE), PoolError, "not all 0"),
+        (np.full(SIZE, np.nan), PoolError, "finite"),
+        (["a"] * SIZE, PoolError, "must be numbers"),
+        ("amount", UnknownName, "no column 'amount' to weigh by"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(money, weight, error, says):
+    with pytest.raises(error, match=says):
+        hs.Pool(money[0], weight=weight)
+
+
+def test_two_columns_of_weights_are_refused(money):
+    scores, amount, _ = money
+    with pytest.raises(BadOption, match="there is a column 'weight' already"):
+        hs.Pool(scores, weight=amount, columns={"weight": amount})
