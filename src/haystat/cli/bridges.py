@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import asdict
 from enum import Enum
@@ -11,18 +12,29 @@ from typing import Any
 import typer
 
 from haystat import formats
-from haystat.cli import answers, poll
+from haystat.cli import answers, judged, poll
 from haystat.cli.ask import STUDY, WHO
+from haystat.cli.judged import FAILS, JUDGE
 from haystat.cli.poll import Taking, counts
 from haystat.cli.show import JSON, console, estimate_line, print_json
 from haystat.core.disk import write_whole
 from haystat.errors import BadOption
-from haystat.formats import FORMATS, Format, make_tasks, read_replies
+from haystat.formats import (
+    FORMATS,
+    Format,
+    Judged,
+    PoolTable,
+    Target,
+    make_tasks,
+    read_replies,
+)
 from haystat.study import Question, Study
 
 Tool = Enum("Tool", {name: name for name in FORMATS}, type=str)  # type: ignore[misc]
 PoolTool = Enum(  # type: ignore[misc]
-    "PoolTool", {name: name for name, form in FORMATS.items() if form.pool}, type=str
+    "PoolTool",
+    {name: name for name, form in FORMATS.items() if form.pool or form.traces},
+    type=str,
 )
 Disagreement = Enum(  # type: ignore[misc]
     "Disagreement", {name: name for name in formats.DISAGREEMENT}, type=str
@@ -41,12 +53,19 @@ def export(
     lease: str = typer.Option("7d", help="How long nobody else gets them: 90s, 30m, 1h, 2d."),
     names: str | None = typer.Option(None, help="The classes as people see them, with commas."),
     prompt: str = typer.Option("", help="The question that people answer."),
+    url: str | None = typer.Option(None, help="Send to a server: http://localhost:5000."),
+    run: str | None = typer.Option(None, help="Run of MLflow; by default a new one."),
+    experiment: str = typer.Option("Default", help="Experiment of MLflow for a new run."),
+    name: str = typer.Option("human_review", help="What the labels are called there."),
+    token: str = typer.Option("", help="Secret of the server; by default from the environment."),
     as_json: bool = JSON,
 ) -> None:
     """Write questions for a labelling tool, or the answers for everything else.
 
     Tasks for label-studio, argilla and prodigy hold what people need to see and no scores. For
     splink and trec, and without --to (CSV, JSON lines, Parquet, Feather), answers are written.
+    mlflow and phoenix get value, interval and number of labels as a JSON file, or with --url the
+    labels with who and when, MLflow the numbers too.
 
     Example: haystat export cats.haystat --to label-studio -n 100 -o tasks.json --config ui.xml
     """
@@ -54,6 +73,10 @@ def export(
         answers.export(study, out, as_json)
         return
     form = formats.resolve(to.value)
+    if url is not None:
+        secret = token or os.environ.get(form.token, "")
+        send(study, form, Target(form.tool, url, secret, run, experiment, name), as_json)
+        return
     if out is None:
         raise BadOption(f"say which file to write for {form.tool}: --out FILE")
     if config is not None and form.config is None:
@@ -64,14 +87,29 @@ def export(
             questions = opened.pending if number is None else opened.ask(number, who, lease)
             done = _write_tasks(opened, form, questions, out, config, names, prompt)
         else:
-            if form.answers is None:
+            write = form.answers or form.summary
+            if write is None:
                 raise BadOption(f"there is nothing to write for {form.tool}")
-            done = {"file": str(out), "answers": form.answers(opened, out)}
+            done = {"file": str(out), "answers": write(opened, out)}
     if as_json:
         print_json(done)
         return
     count = f"{done['tasks']} tasks" if "tasks" in done else f"{done['answers']} answers"
     console().print(f"{count} written to {out}", markup=False)
+
+
+def send(study: Path, form: Format, target: Target, as_json: bool) -> None:
+    """Give estimate and labels of a study to a server, and say what became of them."""
+    if form.send is None:
+        raise BadOption(f"{form.tool} is not sent to; write a file with --out")
+    with Study.open(study) as opened:
+        done = form.send(opened, target)
+    if as_json:
+        print_json(done)
+        return
+    counts = [f"{n} labels {what.replace('_', ' ')}" for what, n in done.items() if type(n) is int]
+    counts += [f"run {done['run']}"] if "run" in done else []
+    console().print(f"{target.address}: {', '.join(counts) or 'nothing to send'}", markup=False)
 
 
 def import_answers(
@@ -140,29 +178,38 @@ def _import_exports(
 
 
 def pool(
-    source: Path = typer.Argument(help="What the tool wrote: predictions, or a run."),
+    source: Path = typer.Argument(help="What the tool wrote: predictions, a run, or a log."),
     tool: PoolTool = typer.Option(..., "--from", help="The tool."),
     out: Path = typer.Option(..., "--out", "-o", help="A .parquet, .csv, .feather or .jsonl file."),
+    judge: list[str] = JUDGE,
+    fails: str | None = FAILS,
     as_json: bool = JSON,
 ) -> None:
     """Turn what another tool scored into a pool that haystat new reads.
 
-    Example: haystat pool predictions.parquet --from splink -o pool.parquet
+    Example: haystat pool run.eval --from inspect --judge model_graded_qa -o pool.parquet
     """
     form = formats.resolve(tool.value)
-    if form.pool is None:
-        raise BadOption(f"{form.tool} has no pools")
-    table = form.pool(source)
-    table.write(out)
-    command = ["haystat", "new", "study.haystat", str(out), "--id", "item"]
-    command += ["--score", table.score_name]
-    command += ["--show", ",".join(table.show)] if table.show else []
+    about: dict[str, Any] = {"file": str(out), "id": "item"}
+    found: Judged | PoolTable
+    if form.traces is not None:
+        found = log = formats.read_log(source, form.name, judge, fails)
+        scores = [score for score, _ in log.names.values()]
+        about |= {"score": scores if len(scores) > 1 else scores[0], "judges": list(log.scores)}
+        about |= {"after": list(log.after), "left_out": log.n_left_out}
+    else:
+        if judge or fails is not None:
+            raise BadOption(f"{form.tool} has no judges; leave out --judge and --fails")
+        found = table = judged.read_table(source, form)
+        about["score"] = table.score_name
+    found.write(out)
     if as_json:
-        found = {"file": str(out), "items": len(table.ids), "id": "item"}
-        print_json({**found, "score": table.score_name, "show": list(table.show)})
+        print_json({**about, "items": len(found.ids), "show": list(found.show)})
         return
-    console().print(f"{len(table.ids):,} items written to {out}. Next:", markup=False)
-    typer.echo(shlex.join(command))
+    if about.get("left_out"):
+        console().print(f"note: {judged.left_out(log)}", markup=False)
+    console().print(f"{len(found.ids):,} items written to {out}. Next:", markup=False)
+    typer.echo(shlex.join(judged.new_command(out, found)))
 
 
 def _write_tasks(

@@ -110,6 +110,7 @@ class Session:
             self.study.tell({question: chosen}, self.who)
         self.answer_of[question.key] = chosen
         self.out.print(f"  {chosen if chosen is not None else 'skipped'}", markup=False)
+        show_record(self.out, self.study.revealed(question.item))
 
     def _label(self, key: str) -> Any:
         """The label that a key or a line means; AnswerError if it means none."""

@@ -9,7 +9,14 @@ from typing import Any
 
 import typer
 
-from haystat import designs, measures
+from haystat import designs, formats, measures
+from haystat.cli.judged import (
+    FAILS,
+    JUDGE,
+    left_out,
+    read_guidelines,
+    refuse_columns,
+)
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
 from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
@@ -19,6 +26,7 @@ from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.known import read_known
 from haystat.study import PoolFile, Study
+from haystat.web.options import PageOptions, keep_options
 
 UNBLOCKED = typer.Option(
     [],
@@ -43,7 +51,8 @@ LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 def new(
     study: Path = typer.Argument(help="File to make, such as cats.haystat."),
     pool: Path = typer.Argument(
-        help="Scored items: Parquet, CSV, Feather or JSON lines; a pattern, DuckDB file or sketch."
+        help="Scored items: Parquet, CSV, Feather or JSON lines; a pattern, DuckDB file or sketch; "
+        "with --from what a tool wrote."
     ),
     score: list[str] = typer.Option([], help="Column with a score; again for further systems."),
     id: str | None = typer.Option(
@@ -51,6 +60,9 @@ def new(
     ),
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
+    after: list[str] = typer.Option(
+        [], help="Columns the labeller sees after the answer, such as a judge's reasons."
+    ),
     weight: str | None = typer.Option(
         None, help="Column with what an item counts: views, money. All measures are weighted."
     ),
@@ -83,6 +95,12 @@ def new(
     table: str | None = typer.Option(None, help="Table of a DuckDB file."),
     unblocked: list[str] = UNBLOCKED,
     key: str | None = KEY,
+    tool: str | None = typer.Option(None, "--from", help="The tool that wrote the pool or log."),
+    judge: list[str] = JUDGE,
+    fails: str | None = FAILS,
+    guidelines: Path | None = typer.Option(
+        None, help="Markdown that the page shows beside every question."
+    ),
     known: list[Path] = KNOWN,
     known_as: str | None = KNOWN_AS,
     inclusion: float | None = INCLUSION,
@@ -99,21 +117,35 @@ def new(
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
     classes_of = None if numbers else values(classes)
-    given = {"strata": strata, "threshold": threshold, "classes": classes_of, "seed": number}
-    source = PoolFile(
-        str(pool),
-        tuple(score),
-        id if reader is None else id_columns(id),
-        tuple(prediction),
-        tuple(split(",".join(column))),
-        tuple(split(",".join(show))),
-        given,
-        reader,
-        table,
-        tuple(unblocked),
-        key_column(key, id),
-        weight,
-    )
+    given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": classes_of}
+    given["seed"] = number
+    hidden = tuple(split(",".join(after)))
+    rules = None if guidelines is None else read_guidelines(guidelines)
+    columns: dict[str, Any] | None = None
+    groups = tuple(split(",".join(column)))
+    source: Any
+    if tool is not None:
+        named = {"score": score, "id": id, "prediction": prediction, "weight": weight}
+        refuse_columns(**named, show=show, after=after)
+        log = formats.read_log(pool, tool, judge, fails)
+        source = log.pool(groups, **given)
+        columns, hidden = {**log.show, **log.after}, tuple(log.after)
+        candidates = max(candidates, source.size)  # the log is not read again
+    else:
+        source = PoolFile(
+            str(pool),
+            tuple(score),
+            id if reader is None else id_columns(id),
+            tuple(prediction),
+            groups,
+            (*split(",".join(show)), *hidden),
+            given,
+            reader,
+            table,
+            tuple(unblocked),
+            key_column(key, id),
+            weight,
+        )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PoolWarning)  # said below
@@ -124,6 +156,8 @@ def new(
             design,
             oracle=oracle,
             random_state=number,
+            show=columns,
+            after=hidden,
             candidates=candidates,
             annotators=None if annotators is None else split(annotators),
             answers_per_item=answers_per_item,
@@ -132,8 +166,12 @@ def new(
             **options,
         )
     with made:
+        if rules is not None:
+            keep_options(made, PageOptions(guidelines=rules))
         status, in_use, notes = made.status(), made.in_use, made.doubts
-    if not source.show and not unblocked:
+    if tool is not None and log.n_left_out:
+        notes.append(left_out(log))
+    if tool is None and not source.show and not unblocked:
         notes.append(
             "The labeller will see nothing but the id of an item. Make the study again with "
             "--show and the columns that tell what it is."

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from haystat.cli.show import plain_table
+from haystat.formats.conversation import shown_conversation
 
 SIDES = (("_l", "_r"), ("_left", "_right"))
 
@@ -47,4 +48,7 @@ def side_by_side(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _text(value: Any) -> str:
+    chat = shown_conversation(value)
+    if chat is not None:
+        return f"\n{chat}"
     return "-" if value is None or value == "" else str(value)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 from haystat.core.disk import existing_file, not_utf8, readable
 from haystat.core.tables import read_columns
 from haystat.errors import BadOption, FileError, first_line
+from haystat.formats.http_api import Target
 from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
 from haystat.study.answer_files import write_rows
 from haystat.study.question import Question
 from haystat.study.spelling import strict_json
 from haystat.study.study import Study
+
+if TYPE_CHECKING:
+    from haystat.formats.traces import Trace
 
 #: where our part of a task is kept, in whatever place the tool leaves alone
 OURS = "haystat"
@@ -120,7 +124,9 @@ class Format:
 
     tasks: the open questions as the text of a file. config: what else the tool needs to show
     them. answers: writes what the study knows. replies: reads a file of answers; classes of the
-    study are given. fetch: the answers that a server has now. pool: reads scored items.
+    study are given. fetch: the answers that a server has now. pool: reads scored items. traces:
+    reads conversations that judges gave verdicts on. summary: writes the estimate to a file. send:
+    gives estimate and labels to a server; token: the environment variable with its secret.
     """
 
     name: str
@@ -131,6 +137,10 @@ class Format:
     replies: Callable[[Path, tuple[Any, ...]], list[Reply]] | None = None
     fetch: Callable[[Server], list[Reply]] | None = None
     pool: Callable[[Path], PoolTable] | None = None
+    traces: Callable[[Path], Iterator[Trace]] | None = None
+    summary: Callable[[Study, Path], int] | None = None
+    send: Callable[[Study, Target], dict[str, Any]] | None = None
+    token: str = ""
 
 
 def make_tasks(

@@ -15,16 +15,18 @@ from haystat.errors import BadOption, StudyError
 from haystat.study.sqlite_journal import canonical
 
 LEVEL = 6  # of compression
+LONG = 100_000  # bytes from which speed counts more than room: what people read may be long
 PLAIN = (bool, int, float, str)
 
 
 def pack(value: Any) -> bytes:
     """Compressed JSON."""
     try:
-        return zlib.compress(canonical(value).encode(), LEVEL)
+        content = canonical(value).encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 20, 0) : error.end]
         raise BadOption(f"a text of the pool is not Unicode, near {brief(near)}") from None
+    return zlib.compress(content, LEVEL if len(content) < LONG else 1)
 
 
 def unpack(content: bytes) -> Any:

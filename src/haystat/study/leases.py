@@ -21,12 +21,21 @@ class StudyState(State):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self.leases: dict[int, dict[str | None, datetime]] = {}
+        self.after: frozenset[str] = frozenset()  # columns that wait for the answer
         self._take |= {"lease": self._lease, "release": self._release}
 
     def query(self, question: int) -> Question:
         """The question as people see it."""
         asked, item = super().query(question), self.ledger.item_of(question)
-        return Question(asked.item, asked.key, self.pool.record_of(item))
+        shown = {k: v for k, v in self.pool.record_of(item).items() if k not in self.after}
+        return Question(asked.item, asked.key, shown)
+
+    def revealed(self, item: Any) -> dict[str, Any]:
+        """The columns of an item that wait for its answer; none before it has one."""
+        index = self.questions.index_of.get(item, -1) if type(item) in (int, str) else -1
+        if not any(question in self.votes for question in self.ledger.questions_about(index)):
+            return {}
+        return {k: v for k, v in self.pool.record_of(index).items() if k in self.after}
 
     def is_free(self, question: int, now: datetime, who: str | None = None) -> bool:
         """Whether nobody else holds the question, or others may still answer it."""

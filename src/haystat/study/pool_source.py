@@ -214,6 +214,18 @@ def circumstances(pool: AnyPool, source: Source) -> dict[str, Any]:
     }
 
 
+def checked_after(after: Sequence[str], source: Source) -> list[str]:
+    """Columns that wait for the answer; raises unless they are among those to show."""
+    names = list(several_names("after", after))
+    shown = getattr(source, "show", None) or ()
+    for name in names:
+        if name not in shown:
+            raise BadOption(
+                f"column {name!r} is to wait for the answer and is not shown; name it in show too"
+            )
+    return names
+
+
 def records_of(pool: AnyPool, show: Mapping[str, Any] | None) -> Records:
     """What to show of a pool's items: the given columns, or those that the pool can look up."""
     own: Records | None = getattr(pool, "records", None)

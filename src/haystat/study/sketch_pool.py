@@ -22,7 +22,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs, Schema
 from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.between_cells import blocks_between
-from haystat.pool.blocks import Blocks
+from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Before, Cells
 from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
@@ -224,6 +224,8 @@ class SketchPool:
         try:
             whole = self._whole(f"tell how many items of each cell {measure.name} tells apart")
         except StudyError as error:
+            if self.items.n_kept == self.size:
+                return cut(self, problem.cells, measure, len(self.classes))
             between = blocks_between(self, problem.cells, measure, len(self.classes))
             if between is None:
                 raise NoSupport(str(error)) from None
@@ -309,6 +311,12 @@ class Items:
     def forget(self, cell: int, n_kept: int) -> None:
         """Drop what was read of a cell beyond `n_kept`: the transaction that wrote it failed."""
         del self._order.get(cell, [])[n_kept:]
+
+    @property
+    def n_kept(self) -> int:
+        """How many candidates the file holds."""
+        (n,) = self._connect().execute("SELECT coalesce(sum(length), 0) FROM candidates").fetchone()
+        return int(n)
 
     def load_all(self) -> tuple[IntArray, IntArray]:
         """Read every candidate: their positions and their cells, (n,)."""

@@ -39,7 +39,7 @@ from haystat.pool.problem import pose
 from haystat.study.candidate_source import CandidateSource
 from haystat.study.damage import damage_told
 from haystat.study.leases import StudyState
-from haystat.study.pool_source import PoolFile, circumstances, source_of
+from haystat.study.pool_source import PoolFile, checked_after, circumstances, source_of
 from haystat.study.question import Question, seconds_of
 from haystat.study.sketch_pool import CellDry, Records, SketchPool, first_shares, write_sketch
 from haystat.study.sqlite_journal import next_entry, write
@@ -129,6 +129,7 @@ class Study(Loop):
         oracle: str = "deterministic",
         random_state: RandomState = None,
         show: Mapping[str, Any] | None = None,
+        after: Sequence[str] = (),
         candidates: int = CANDIDATES,
         clock: Clock = now_utc,
         annotators: Sequence[str] | None = None,
@@ -141,12 +142,14 @@ class Study(Loop):
 
         pool: a pool, or a PoolFile, which the study can read again when it needs more items.
         show: columns for the person who labels, {name: one value an item}.
+        after: those of them that wait until an item is answered, such as a judge's reasons.
         candidates: about how many items the file keeps ready, so that it can do without the pool.
         """
         path = checked_path("the path of a study", path)
         checked_choice("oracle", oracle, LEDGERS)
         candidates = checked_integer("candidates", candidates, smallest=1)
         source = source_of(pool, show)
+        hidden = checked_after(after, source)
         whole, records = source.read()
         rules = checked_rules(annotators, answers_per_item, disagreement, oracle, whole.schema)
         named = designs.default_name(whole.schema, oracle) if design is None else design
@@ -164,6 +167,7 @@ class Study(Loop):
         share = first_shares(problem, chosen, seed)
         settings = encode_settings(measure, chosen, oracle, seed, rules)
         settings |= {**circumstances(whole, source), **labels.encode()}
+        settings |= {"after": hidden} if hidden else {}
         settings["in_use"] = [asdict(one) for one in thresholds_in_use(whole, problem)]
         with writable(path), Store.create(path) as connection:
             digest = write_sketch(connection, whole, problem, share, candidates, records)
@@ -314,7 +318,12 @@ class Study(Loop):
     def record_of(self, item: Any) -> dict[str, Any]:
         """The columns to show of an item that was asked about."""
         with self._shared.reading() as state:
-            return self.pool.record_of(state.ledger.item_of(state.find_about(item)))
+            return dict(state.query(state.find_about(item)).record)
+
+    def revealed(self, item: Any) -> dict[str, Any]:
+        """The columns that wait for an item's answer; none before it has one."""
+        with self._shared.reading() as state:
+            return state.revealed(item)
 
     def reading(self) -> AbstractContextManager[StudyState]:
         """The state as of now, for reports: its ledger, answers, leases and pool."""
@@ -367,6 +376,7 @@ class Study(Loop):
         state = StudyState(*given, self._known)
         # What was estimated then is estimated to the same digits now.
         state.ledger.whole_stages = self.settings["haystat"] == "0.1.0"
+        state.after = frozenset(self.settings.get("after", ()))
         return state
 
     def whole_pool(self, what: str) -> AnyPool:

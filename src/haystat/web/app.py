@@ -115,6 +115,7 @@ def _routes() -> list[Route | Mount]:
         Route("/", pages.home),
         Route("/label", pages.label),
         Route("/watch", pages.watch),
+        Route("/disagreements", pages.disagreements),
         Route("/explain", pages.explain),
         Route("/studies", pages.studies),
         Route("/new", pages.new),

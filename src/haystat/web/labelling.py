@@ -21,6 +21,8 @@ from haystat.study.study import Study
 
 LEASE = "5m"  # pages ask again for what they hold, as long as somebody looks at them
 SECOND = "second opinion"
+#: numbers beyond it are not the same any more once a browser has read them
+LARGEST_NUMBER = (1 << 53) - 1
 HELD_PER_DRAWN = 5  # questions in people's hands for each of a new stage, at the most
 
 
@@ -139,7 +141,7 @@ def said(study: Study, item: Any) -> list[dict[str, Any]]:
             {
                 "system": system,
                 "score": float(outputs.scores[0, column]),
-                "prediction": _predicted(state, outputs, column),
+                "prediction": predicted(state, outputs, column),
             }
             for column, system in enumerate(state.pool.schema.systems)
         ]
@@ -182,7 +184,7 @@ def found(state: StudyState, item: Any, key: str | None = None) -> tuple[Any, An
     return item, name, state.questions.find(name)
 
 
-def _predicted(state: StudyState, outputs: Outputs, column: int) -> str:
+def predicted(state: StudyState, outputs: Outputs, column: int) -> str:
     """The prediction of a system for people: a class, or the number itself."""
     classes = state.pool.classes
     if not classes:
@@ -198,3 +200,9 @@ def remark(study: Study, text: str, who: str, item: Any) -> None:
     with study.reading() as state:
         name = item_named(state, item)
     study.note(text, who, name)
+
+
+def named(item: Any) -> Any:
+    """An id as a browser can hold it."""
+    is_large = isinstance(item, int) and abs(item) > LARGEST_NUMBER
+    return str(item) if is_large else item

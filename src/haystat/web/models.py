@@ -252,6 +252,8 @@ class StudyInfo(Struct):
     wanted: float | None
     reveal: bool
     blind: bool
+    guidelines: str
+    after: bool
 
 
 class Question(Struct):
@@ -275,6 +277,36 @@ class Told(Struct):
     outcome: str
 
 
+class After(Struct):
+    """What was kept back until an item was answered, and what the systems say about it."""
+
+    item: Item
+    record: dict[str, Any]
+    said: list[dict[str, Any]]
+
+
+class Disagreement(Struct):
+    """An answer that differs from what a system predicts."""
+
+    item: Item
+    label: Any
+    predicted: str
+    score: float
+    system: str
+    annotator: str
+    time: str
+    record: dict[str, Any]
+    after: dict[str, Any]
+
+
+class Disagreements(Struct):
+    """The newest of them, how many there are, and how many answers."""
+
+    disagreements: list[Disagreement]
+    total: int
+    answers: int
+
+
 class Taken(Struct):
     """What became of answers, and the next questions if some were wanted."""
 
@@ -282,6 +314,7 @@ class Taken(Struct):
     questions: list[Question] | UnsetType = UNSET
     problem: str | UnsetType = UNSET
     said: list[dict[str, Any]] | UnsetType = UNSET
+    after: After | UnsetType = UNSET
 
 
 class Noted(Struct):

@@ -85,6 +85,7 @@ OPERATIONS = {
         Operation("POST", "/api/release", api.release, STUDY),
         Operation("GET", "/api/status", api.status),
         Operation("GET", "/api/estimate", api.estimate),
+        Operation("GET", "/api/disagreements", api.disagreements, managers=True),
         Operation("GET", "/api/events", api.events, gives=EVENTS),
         Operation("GET", "/api/files", manage.list_files, managers=True),
         Operation("GET", "/api/preview", manage.preview, managers=True),

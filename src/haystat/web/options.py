@@ -17,6 +17,7 @@ from haystat.study.study import Study
 
 MARK = "haystat page"
 LONGEST_TEXT = 300
+LONGEST_GUIDELINES = 50_000
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class PageOptions:
     prompt: the question. names: the labels as people see them, one a class. images: columns that
     hold paths of pictures, relative to the pool's file. wanted: width of the interval at which to
     stop. reveal: show score and prediction after the answer. second: share of questions that go
-    to a second person, to see how far people agree. blind: annotators see no estimate.
+    to a second person, to see how far people agree. blind: annotators see no estimate. guidelines:
+    Markdown that stands beside every question.
     """
 
     prompt: str = ""
@@ -36,12 +38,18 @@ class PageOptions:
     reveal: bool = False
     second: float = 0.0
     blind: bool = False
+    guidelines: str = ""
 
     def __post_init__(self) -> None:
         if self.wanted is not None and not (0 < self.wanted < math.inf):
             raise BadOption(f"wanted is {self.wanted}; give the width of an interval, such as 0.1")
         if not 0 <= self.second <= 0.5:
             raise BadOption(f"second is {self.second}; give a share from 0 to 0.5")
+        if len(self.guidelines) > LONGEST_GUIDELINES:
+            raise BadOption(
+                f"the guidelines have {len(self.guidelines):,} letters; {LONGEST_GUIDELINES:,} are "
+                "the most"
+            )
         for text in (self.prompt, *self.names, *self.images):
             if len(text) > LONGEST_TEXT:
                 raise BadOption(f"{text[:20]!r}… is too long; {LONGEST_TEXT} letters are the most")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from haystat.errors import FileError, first_line
+from haystat.web.conversations import cut_conversation
 from haystat.web.models import MOST_COLUMNS
 
 MOST_ROWS = 5_000_000
@@ -141,15 +142,19 @@ def cut_record(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     found: dict[str, Any] = {}
     left = LARGEST_RECORD
     for name, value in record.items():
-        found[name], letters = _cut(value, min(LONGEST_CELL, left))
+        found[name], letters = _cut(value, min(LONGEST_CELL, left), left)
         left = max(left - letters - len(name), 0)
     return found, LARGEST_RECORD - left
 
 
-def _cut(value: Any, most: int) -> tuple[Any, int]:
+def _cut(value: Any, most: int, left: int) -> tuple[Any, int]:
+    """A value of at most `most` letters; a conversation may take all that are left."""
     if value is None or isinstance(value, int | float):
         return value, 8
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    chat = cut_conversation(text, left, most) if len(text) > most else None
+    if chat is not None:
+        return chat, len(chat)
     if len(text) <= most:
         return value, len(text)
     return f"{text[:most]} … ({len(text):,} letters in all)", most

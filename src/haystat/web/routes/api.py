@@ -12,15 +12,12 @@ from starlette.responses import Response, StreamingResponse
 from haystat.errors import HaystatError
 from haystat.study.question import Question
 from haystat.study.study import Study
-from haystat.web import labelling, models
+from haystat.web import judges, labelling, models
 from haystat.web.auth import MANAGER, Auth
 from haystat.web.body import suitable
 from haystat.web.snapshot import estimate_dict, for_role
 from haystat.web.study_folder import Room, StudyFolder
 from haystat.web.upload_limits import LARGEST_REPLY, cut_record
-
-#: numbers beyond it are not the same any more once a browser has read them
-LARGEST_NUMBER = (1 << 53) - 1
 
 
 async def room_of(request: Request) -> Room:
@@ -70,6 +67,8 @@ def study_info(room: Room) -> models.StudyInfo:
         wanted=options.wanted,
         reveal=options.reveal,
         blind=options.blind,
+        guidelines=options.guidelines,
+        after=bool(study.settings.get("after")),
     )
 
 
@@ -96,7 +95,7 @@ def _questions(room: Room, study: Study, n: int, asker: models.Asker) -> list[mo
         size += letters
         if found and size > LARGEST_REPLY:  # the rest stays with whoever asked, for the next time
             break
-        found.append(models.Question(_named(question.item), question.key, record))
+        found.append(models.Question(labelling.named(question.item), question.key, record))
     return found
 
 
@@ -105,11 +104,6 @@ def _mixed(questions: list[Question], again: list[Question]) -> list[Question]:
     known = {question.item for question in questions}
     every = questions + [question for question in again if question.item not in known]
     return sorted(every, key=lambda q: hashlib.sha256(q.key.encode()).digest())
-
-
-def _named(item: Any) -> Any:
-    is_large = isinstance(item, int) and abs(item) > LARGEST_NUMBER
-    return str(item) if is_large else item
 
 
 async def tell(request: Request, given: models.Tell) -> models.Taken:
@@ -129,6 +123,8 @@ async def tell(request: Request, given: models.Tell) -> models.Taken:
 
     taken, more = await room.queue.write(action)
     _note_opinions(room, given.annotator, taken, answers)
+    if room.study.settings.get("after") and taken:
+        more["after"] = await room.queue.read(lambda study: judges.after(study, taken[-1].item))
     if room.options.reveal and taken:
         more["said"] = await room.queue.read(lambda study: labelling.said(study, taken[-1].item))
     room.watch.changed()
@@ -143,6 +139,12 @@ def _note_opinions(
             by_text = {str(value): value for value in room.study.pool.classes}
             label = by_text.get(str(given.label), given.label)
             room.watch.opinions.append((told.item, who, label))
+
+
+async def disagreements(request: Request, given: models.OfStudy) -> models.Disagreements:
+    """Answers that differ from what a system predicts, the newest first."""
+    room = await numbers_of(request)
+    return await room.reader.read(judges.disagreements)
 
 
 async def skip(request: Request, given: models.Skip) -> models.Told:
@@ -207,4 +209,4 @@ async def studies(request: Request, given: None) -> models.Studies:
 
 
 def _told(told: labelling.Told) -> models.Told:
-    return models.Told(_named(told.item), told.outcome)
+    return models.Told(labelling.named(told.item), told.outcome)

@@ -41,6 +41,8 @@ def _templates() -> Environment:
 def _render(request: Request, name: str, status: int = 200, **values: Any) -> Response:
     auth: Auth = request.app.state.auth
     values.setdefault("room", None)
+    room = values["room"]
+    values["judged"] = room is not None and bool(room.study.settings.get("after"))
     values |= {"csrf": auth.csrf(request.state.session), "manager": is_manager(request)}
     text = _templates().get_template(name).render(page=name, **values)
     return HTMLResponse(text, status)
@@ -73,6 +75,12 @@ async def watch(request: Request) -> Response:
     """The numbers, live."""
     room = await room_of(request)
     return _render(request, "watch.html", room=room, boot=_boot(room))
+
+
+async def disagreements(request: Request) -> Response:
+    """Where people and the judge differ."""
+    room = await room_of(request)
+    return _render(request, "disagreements.html", room=room, boot=_boot(room))
 
 
 async def explain(request: Request) -> Response:

@@ -1,5 +1,7 @@
 // The page where people answer: one key a label, the next question already here.
 
+import { showAfter } from "./after.js";
+import { markdown } from "./chat.js";
 import { $, Refused, at, boot, chart, count, goalText, listen, post, settling, several, showEstimate, wait } from "./common.js";
 import { openOutbox, send as sendLater, unsent } from "./outbox.js";
 import { showRecord, spoken } from "./record.js";
@@ -77,7 +79,7 @@ function showEmpty() {
 function send(path, content) { return sendLater(path, { annotator: who, seat: seat(), ...content }); }
 
 const outboxHooks = {
-  saved(found) { if (found.said?.length) reveal(found.said); },
+  saved(found) { if (found.after) tellAfter(found.after); else if (found.said?.length) reveal(found.said); },
   refused(error) { refused.push(error.message); say(error.message, "bad"); },
   trouble(error) {
     say(error.message ? `Not saved: ${error.message}` : "The server is away. Your answers are kept here and sent when it is back.", "bad");
@@ -211,6 +213,11 @@ function reveal(said) {
   const texts = said.map((one) => `${one.system}: ${nameOf(one.prediction)} (${one.score.toPrecision(3)})`);
   say(`About the last one the system says ${texts.join(", ")}.`, "note");
 }
+/** What was kept back until the answer; of the latest answer that was saved. */
+function tellAfter(told) {
+  const entry = past.findLast((one) => String(one.question.item) === String(told.item));
+  showAfter($("after"), told, entry && entry.answer !== null ? nameOfAnswer(entry) : null, nameOf);
+}
 const nameOf = (prediction) => boot.names[boot.classes.map(String).indexOf(prediction)] ?? prediction;
 
 // --- keys and buttons
@@ -305,6 +312,7 @@ setInterval(renew, RENEW);
 document.addEventListener("visibilitychange", () => { if (Date.now() - renewed > 2 * RENEW) renew(); });
 
 $("who-name").textContent = who;
+if (boot.guidelines) $("guidelines-text").replaceChildren(markdown(boot.guidelines));
 const living = await ownTab();
 keep("haystat tab", tab);
 $("record").focus({ preventScroll: true });

@@ -1,16 +1,11 @@
 // An item as people see it. Every text becomes a text node: nothing in a record is ever markup.
 
 import { at } from "./common.js";
+import { chat, messagesIn, spokenChat } from "./chat.js";
 import { differences } from "./diff.js";
+import { element } from "./element.js";
 
 const SIDES = [["_l", "_r"], ["_left", "_right"]];
-
-function element(kind, className, text) {
-  const made = document.createElement(kind);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 const spelt = (value) => (value === null || value === undefined ? "" : String(value));
 const titled = (name) => name.replace(/_/g, " ");
@@ -76,7 +71,8 @@ export function showRecord(box, question, images) {
   const parts = [];
   if (pairs.length) parts.push(pairTable(question, pairs, images));
   for (const name of single) {
-    const row = element("div", "single");
+    const row = element("div", "single"), messages = messagesIn(question.record[name]);
+    if (messages) { parts.push(chat(messages)); continue; }
     row.append(element("div", "field", titled(name)), value([[spelt(question.record[name]), false]], "", picture(question, name, images)));
     parts.push(row);
   }
@@ -89,6 +85,7 @@ export function showRecord(box, question, images) {
 /** The same for those who listen. */
 export function spoken(question) {
   const [pairs, single] = paired(question.record), said = (name) => spelt(question.record[name]) || "missing";
+  const heard = (name) => { const messages = messagesIn(question.record[name]); return messages ? spokenChat(messages) : `${titled(name)}: ${said(name)}`; };
   const texts = pairs.map(([stem, left, right]) => (said(left) === said(right) ? `${titled(stem)}: both ${said(left)}` : `${titled(stem)}: ${said(left)}, against ${said(right)}`));
-  return [...texts, ...single.map((name) => `${titled(name)}: ${said(name)}`)].join(". ").slice(0, 1500);
+  return [...texts, ...single.map(heard)].join(". ").slice(0, 1500);
 }
