@@ -12,17 +12,15 @@ margin over 1.645 + 1.282.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
 import haystat as hs
-from calibration_pools import KINDS, Known, Places, known_pools
+from calibration_pools import Known
+from decision_runs import parser_of, repeated, texts, two_class_pools
 
 BATCH = 50
 HAIR = 1e-9
@@ -46,28 +44,18 @@ def main() -> None:
     args = _arguments()
     heads = ("pool", "measure", "truth", "passed", "failed", "away", "plan")
     print("{:40} {:9} {:>6} {:>7} {:>7} {:>6} {:>6}".format(*heads))
-    for known in known_pools(args.kinds, Places(seed=args.seed), args.only):
-        if known.scores.ndim > 1 or len(known.labels) > args.largest:
-            continue
+    for known in two_class_pools(args):
         for measure in args.measures:
             task = _task(known, measure, args)
-            with multiprocessing.get_context("fork").Pool(args.jobs) as workers:
-                found = workers.map(partial(_run, task), range(args.repeats))
-            _show(task, found)
+            _show(task, repeated(_run, task, args))
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
-    parser.add_argument("--only", help="pools with this in their name")
-    parser.add_argument("--largest", type=int, default=10**8, help="items of a pool")
-    parser.add_argument("--measures", type=lambda text: text.split(","), default=["f1", "recall"])
+    parser = parser_of(__doc__)
+    parser.add_argument("--measures", type=texts, default=["f1", "recall"])
     parser.add_argument("--margin", type=float, default=0.1)
     parser.add_argument("--budget", type=int, default=1000)
     parser.add_argument("--interval", default="anytime")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     return parser.parse_args()
 
 

@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +25,8 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import haystat as hs
-from calibration_pools import KINDS, Known, Places, known_pools
+from calibration_pools import Known
+from decision_runs import parser_of, repeated, texts, two_class_pools
 from threshold_rivals import RIVALS
 
 FLOOR = 0.01
@@ -50,13 +48,9 @@ def main() -> None:
     """Measure and print."""
     args = _arguments()
     rows: list[dict[str, Any]] = []
-    for known in known_pools(args.kinds, Places(seed=args.seed), args.only):
-        if known.scores.ndim > 1 or len(known.labels) > args.largest:
-            continue
+    for known in two_class_pools(args):
         for task in _tasks(known, args.needs, args.budgets):
-            with multiprocessing.get_context("fork").Pool(args.jobs) as workers:
-                found = workers.map(partial(_run, task), range(args.repeats))
-            rows += [row for part in found for row in part]
+            rows += [row for part in repeated(_run, task, args) for row in part]
         print(f"# {known.kind} {known.name}", flush=True)
     _show(rows)
     if args.out:
@@ -64,17 +58,11 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
-    parser.add_argument("--only", help="pools with this in their name")
-    parser.add_argument("--largest", type=int, default=10**8, help="items of a pool")
-    parser.add_argument("--needs", type=lambda text: text.split(","), default=list(NEEDS))
+    parser = parser_of(__doc__)
+    parser.add_argument("--needs", type=texts, default=list(NEEDS))
     parser.add_argument(
         "--budgets", type=lambda text: [int(n) for n in text.split(",")], default=[300, 1000]
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the random kinds of pools")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="JSON file for all runs")
     return parser.parse_args()
 

@@ -21,6 +21,7 @@ PAGES = (
     "gate",
     "living",
     "worth",
+    "signals",
     "known",
     "weight",
 )

@@ -133,3 +133,8 @@ def test_a_column_that_is_not_there_is_named():
         hs.Evaluation(hs.Pool([0.1, 0.9], strata=1), Weighted(F1(), "amount"), random_state=0)
     with pytest.raises(BadOption, match="takes a measure"):
         Weighted("f1", "amount")
+
+
+def test_which_way_is_better_does_not_depend_on_the_weights():
+    assert Weighted(Brier(), "views").lower_is_better
+    assert not Weighted(F1(), "views").lower_is_better

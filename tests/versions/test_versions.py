@@ -203,6 +203,23 @@ def test_many_probabilities_become_few_levels_and_labels_are_put_back_for_it():
     assert np.all(np.abs(kept - size * found.inclusion) < 4.5 * error)
 
 
+def test_levels_do_not_change_where_cells_lie_nor_what_is_a_mass(make_world):
+    world = make_world(2000, came=600)
+    scores = [np.where(part < -2.5, -9.0, part) for part in world.scores]  # half share one score
+    pools = [
+        hs.Pool(part, ids=ids, strata=16, threshold=0.0)
+        for part, ids in zip(scores, world.ids, strict=True)
+    ]
+    first = hs.Evaluation(pools[0], random_state=1)
+    world.answer(first, 150)
+    view = first.next(pools[1]).state.ledger.state.view
+    fresh = hs.Evaluation(pools[1], random_state=1).state.ledger.state.view
+    np.testing.assert_allclose(view.regions.size, fresh.regions.size)
+    np.testing.assert_allclose(view.regions.place, fresh.regions.place)
+    assert view.model.mass.tolist() == fresh.model.mass.tolist()
+    assert view.model.mass.sum() == 1
+
+
 def test_a_version_of_another_kind_is_refused(world):
     first = hs.Evaluation(world.pool(0), random_state=1)
     with pytest.raises(PoolError, match="classes"):

@@ -12,12 +12,12 @@ import typer
 
 from haystat.cli.record import show_record
 from haystat.cli.show import JSON, console, estimate_line, print_json
+from haystat.core.table_writers import Row
 from haystat.core.tables import READERS
 from haystat.errors import BadOption, FileError
 from haystat.loop.questions import Query
 from haystat.study import Study
 from haystat.study.answer_files import (
-    Row,
     Taken,
     item_named,
     label_named,

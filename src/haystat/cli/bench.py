@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,8 @@ from haystat import measures
 from haystat.cli.new import id_columns, of_all_systems, own_engine, values
 from haystat.cli.sketch import ENGINE, TABLE
 from haystat.core.disk import write_whole
+from haystat.core.json_text import json_text
+from haystat.core.table_writers import WRITERS, write_rows
 from haystat.engines.open import open_pool
 from haystat.errors import BadOption
 from haystat.experiments.labelled_pool import read_pool
@@ -124,7 +125,7 @@ def bench(
     )
     _write(frame, as_json)
     if table is not None:
-        WRITERS[table.suffix](frame, table)
+        write_rows(_rows(frame), table, [str(name) for name in frame])
     if picture is not None:
         _save_picture(frame, f"{measure} of {pool.stem}", picture)
         console.print(f"Picture saved as {picture}.")
@@ -188,27 +189,22 @@ COLUMNS: dict[str, tuple[bool, Callable[[Mapping[Any, Any]], str]]] = {
 WIDE = 112  # characters that all columns need
 
 
+def _rows(frame: DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table; a number that does not exist is None."""
+    return [
+        {str(name): None if value != value else value for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
 def _write(frame: DataFrame, target: str | None) -> None:
     if target is None:
         return
-    # JSON has no NaN; a number that does not exist is null.
-    rows = [
-        {name: None if value != value else value for name, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
-    text = json.dumps(rows, indent=2)
+    text = json_text(_rows(frame))
     if target == "-":
         typer.echo(text)
     else:
         write_whole(target, text + "\n")
-
-
-#: file ending -> what writes the table
-WRITERS: dict[str, Callable[[DataFrame, Path], object]] = {
-    ".csv": lambda frame, path: frame.to_csv(path, index=False),
-    ".parquet": lambda frame, path: frame.to_parquet(path),
-    ".feather": lambda frame, path: frame.to_feather(path),
-}
 
 
 def _save_picture(frame: DataFrame, title: str, path: Path) -> None:
@@ -223,7 +219,7 @@ def _save_picture(frame: DataFrame, title: str, path: Path) -> None:
 def _show_list(as_json: str | None) -> None:
     found = {"designs": list(all_designs.DESIGNS), "measures": list(measures.MEASURES)}
     if as_json is not None:
-        text = json.dumps(found, indent=2)
+        text = json_text(found)
         sys.stdout.write(text + "\n") if as_json == "-" else write_whole(as_json, text + "\n")
         return
     for kind, names in found.items():

@@ -67,6 +67,9 @@ def new(
         None, help="Column with what an item counts: views, money. All measures are weighted."
     ),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
+    signal: list[str] = typer.Option(
+        [], help="Columns with other information: an old score, a verdict, a category."
+    ),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
     compare: bool = typer.Option(
         False, "--compare", help="Choose items that tell the systems apart."
@@ -126,7 +129,7 @@ def new(
     source: Any
     if tool is not None:
         named = {"score": score, "id": id, "prediction": prediction, "weight": weight}
-        refuse_columns(**named, show=show, after=after)
+        refuse_columns(**named, show=show, after=after, signal=signal)
         log = formats.read_log(pool, tool, judge, fails)
         source = log.pool(groups, **given)
         columns, hidden = {**log.show, **log.after}, tuple(log.after)
@@ -145,6 +148,7 @@ def new(
             tuple(unblocked),
             key_column(key, id),
             weight,
+            tuple(split(",".join(signal))),
         )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():

@@ -13,9 +13,10 @@ from haystat.cli.new import split
 from haystat.cli.show import JSON, busy, console, plain_table, print_json, show_in_use
 from haystat.cli.status import LEVEL
 from haystat.comparison.change import change as make_change
+from haystat.core.table_writers import write_rows
 from haystat.errors import BadOption
 from haystat.study import PoolFile, Study
-from haystat.study.answer_files import print_csv, write_rows
+from haystat.study.answer_files import print_csv
 from haystat.study.label_bank import COLUMNS, known_labels, version_name
 
 

@@ -33,7 +33,7 @@ from haystat.measures.outputs import Schema
 from haystat.measures.within import Within
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
-from haystat.pool.version import Drawn, VersionPool, order_seed, places_in
+from haystat.pool.version import Drawn, VersionPool, in_memory, order_seed, places_in
 
 BEFORE, AFTER = "before", "after"
 PARTS = ("before", "after", "change", "by the model", "by the data")
@@ -217,12 +217,7 @@ class Parts(Combination):
 
 
 def _whole(loop: Loop) -> Pool:
-    pool = loop.whole_pool("compare its items with those of another version")
-    if not isinstance(pool, Pool):
-        raise BadOption(
-            f"the pool is a {type(pool).__name__}; versions are compared on pools in memory"
-        )
-    return pool
+    return in_memory(loop.whole_pool("compare its items with those of another version"))
 
 
 def _state(old: Loop, new: Loop, union: Union, measure: Measure) -> State:

@@ -23,7 +23,6 @@ import numpy as np
 
 from haystat import measures
 from haystat.core.arguments import brief, checked_integer
-from haystat.designs.continued import Continued
 from haystat.errors import BadOption, NoSupport
 from haystat.inference.estimate import checked_level
 from haystat.inference.fractions import linear_fractional
@@ -159,7 +158,7 @@ def new_draws(ledger: Any) -> tuple[Draws, Outputs]:
     stage, cell, label = columns or (np.zeros(0, np.int64),) * 3
     rates = _rates(inclusion)[:, fresh]
     shares = None
-    if isinstance(ledger.design, Continued) and len(rates):
+    if before is not None and len(rates):
         guess = ledger.design.carried_shares(ledger)[fresh]
         shares = np.broadcast_to(guess, (len(rates), len(guess), n_classes)).copy()
     draws = Draws(problem.cells.size[fresh], stage, cell, label, rates, shares)

@@ -29,6 +29,7 @@ from haystat.engines.sketch import (
     make_atoms,
     plain_id,
 )
+from haystat.engines.sketch_file import write_pool
 from haystat.engines.sketch_items import TAG_BITS, CellOf, MergedOrder, SketchItems
 from haystat.engines.source import Source
 from haystat.engines.strata import Cut
@@ -264,8 +265,6 @@ class EnginePool:
 
     def save(self, path: str | Path) -> None:
         """Write the sketch as one file, whole or not at all; hs.open_pool reads it again."""
-        from haystat.engines.sketch_file import write_pool
-
         write_pool(self, checked_path("the file to write", path))
 
     @cached_property

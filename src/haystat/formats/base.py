@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.disk import existing_file, not_utf8, readable
+from haystat.core.table_writers import write_rows
 from haystat.core.tables import read_columns
 from haystat.errors import BadOption, FileError, first_line
 from haystat.formats.http_api import Target
 from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
-from haystat.study.answer_files import write_rows
 from haystat.study.question import Question
 from haystat.study.spelling import strict_json
 from haystat.study.study import Study

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from haystat.core.table_writers import Row
 from haystat.errors import (
     AnswerError,
     BadOption,
@@ -18,7 +19,7 @@ from haystat.errors import (
 )
 from haystat.formats.base import Format, Reply
 from haystat.formats.label_studio_api import Server
-from haystat.study.answer_files import Row, Taken, take_rows
+from haystat.study.answer_files import Taken, take_rows
 from haystat.study.study import Study
 
 Labels = Sequence[Reply]

@@ -11,9 +11,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.table_writers import write_rows
 from haystat.errors import BadOption, FileError, UnknownName
 from haystat.formats.base import Format, PoolTable, Reply, paired_names, read_table
-from haystat.study.answer_files import answer_rows, write_rows
+from haystat.study.answer_files import answer_rows
 from haystat.study.study import Study
 
 IDS = ("unique_id_l", "unique_id_r")

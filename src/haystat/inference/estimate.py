@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -131,6 +132,11 @@ class Estimate:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(variance / (error**2 + variance / self.details.get("size", np.inf)))
 
+    @property
+    def signals(self) -> dict[str, float]:
+        """About how many labels each signal of the pool saved, {name: labels}; none without any."""
+        return dict(self.details.get("signals", {}))
+
     def at(self, level: float) -> Estimate:
         """The same estimate with intervals at another level."""
         return replace(self, level=checked_level(level))
@@ -197,6 +203,7 @@ class Estimate:
             "components": rows[:most],
             "warnings": list(self.warnings),
             "bounds": [float(end) for end in self.bounds],
+            **({"signals": self.signals} if self.signals else {}),
         }
 
     def __str__(self) -> str:
@@ -246,3 +253,11 @@ def worth_sentence(n_labels: int, worth: float) -> str:
         return ""
     rounded = float(f"{worth:.2g}")
     return f"These {n_labels:,} labels say as much as about {rounded:,.0f} drawn at random."
+
+
+def signals_sentence(saved: Mapping[str, float]) -> str:
+    """What signals were worth, in words; nothing where there are none."""
+    if not saved:
+        return ""
+    each = ", ".join(f"{name} {float(f'{labels:.2g}'):,.0f}" for name, labels in saved.items())
+    return f"Labels that each signal saved, about: {each}."

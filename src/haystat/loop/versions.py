@@ -20,7 +20,7 @@ from haystat.loop.state import Answer, State
 from haystat.pool.cells import Cells
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
-from haystat.pool.version import Drawn, VersionPool, order_seed, places_in
+from haystat.pool.version import Drawn, VersionPool, in_memory, order_seed, places_in
 
 LONGEST_NAME = 100  # characters
 VERSIONS = 2**31 + 2**30  # added to the number of a version, for a randomness of its own
@@ -98,11 +98,7 @@ def next_version(
     given = f"v{number}" if name is None else checked_text("the name of a version", name)
     if not given or len(given) > LONGEST_NAME:
         raise BadOption(f"the name of a version has 1 to {LONGEST_NAME} characters, not {name!r}")
-    if not isinstance(pool, Pool):
-        raise BadOption(
-            f"the pool is {brief(pool)}, a {type(pool).__name__}; a next version takes an hs.Pool"
-        )
-    place = places_in(old, pool)
+    place = places_in(in_memory(old), in_memory(pool))
     oldest = None if max_age is None else now - age(max_age)
     inclusion, told = carried(state, oldest)
     of_item = inclusion[old.cells(state.measure).of_item]

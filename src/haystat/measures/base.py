@@ -148,11 +148,9 @@ class Measure(ABC):
         """The measures that this one puts side by side; itself if it is one."""
         return (self,)
 
-    def weighted_by(self, column: str) -> Measure:
-        """The same measure, in which every item counts as often as a column of the pool says."""
-        from haystat.measures.weighted import Weighted
-
-        return Weighted(self, column)
+    def weighted_by(self, weighted: Callable[[Measure], Measure]) -> Measure:
+        """The same measure in which items count by their weight, as `weighted` makes it of one."""
+        return weighted(self)
 
     def for_system(self, system: str) -> Measure:
         """The same measure of another system, not bound to a pool."""

@@ -161,9 +161,9 @@ class Several(Joint):
         """The same measures of another system, not bound to a pool."""
         return Several([measure.for_system(system) for measure in self.measures], self.weights)
 
-    def weighted_by(self, column: str) -> Measure:
+    def weighted_by(self, weighted: Callable[[Measure], Measure]) -> Measure:
         """Each of the measures with weights, so that each is estimated as it is alone."""
-        return Several([measure.weighted_by(column) for measure in self.measures], self.weights)
+        return Several([measure.weighted_by(weighted) for measure in self.measures], self.weights)
 
     def part_weights(self) -> FloatArray:
         """How much the variance of each part counts, (parts,)."""

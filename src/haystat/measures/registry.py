@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from types import MappingProxyType
 
 from haystat.core.arguments import brief
@@ -33,6 +34,7 @@ from haystat.measures.regression import (
     RootMeanSquaredError,
 )
 from haystat.measures.roc import ROCAUC, ROCCurve
+from haystat.measures.weighted import Weighted
 
 
 def _over_classes(
@@ -109,7 +111,9 @@ def resolve(measure: str | Measure | Sequence[str | Measure], **options: object)
 def bound(measure: str | Measure | Sequence[str | Measure], schema: Schema) -> Measure:
     """A measure with everything resolved that depends on the pool, weighted if its items are."""
     given = resolve(measure)
-    return (given if schema.weight is None else given.weighted_by(schema.weight)).bind(schema)
+    if schema.weight is not None:
+        given = given.weighted_by(partial(Weighted, column=schema.weight))
+    return given.bind(schema)
 
 
 def _by_name(name: str, options: dict[str, object]) -> Measure:

@@ -10,6 +10,7 @@ from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, IntArray
 from haystat.errors import BadOption, DuplicateId, PoolError, UnknownName
 from haystat.pool.memory import Pool
+from haystat.pool.version import in_memory
 
 
 def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tuple[Pool, IntArray]:
@@ -18,9 +19,7 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
     They are numbered as if `rows` followed `pool`. window: (column, length), to keep only items
     whose column is less than `length` below its largest value. options: those of hs.Pool.
     """
-    for one in (pool, rows):
-        if not isinstance(one, Pool):
-            raise BadOption(f"{brief(one)} is a {type(one).__name__}; give an hs.Pool in memory")
+    pool, rows = in_memory(pool), in_memory(rows)
     for what in ("classes", "systems"):
         mine, others = getattr(pool, what), getattr(rows, what)
         if mine != others:
@@ -33,6 +32,8 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
             f"the rows have the columns {sorted(rows.columns)} and the pool "
             f"{sorted(pool.columns)}; make them alike"
         )
+    if pool.signals is not None or rows.signals is not None:
+        raise BadOption("a pool with signals cannot be extended; make one of all rows, use next()")
     if not pool.classes:
         raise BadOption("labels that are numbers cannot be carried over; make a new pool")
     columns = {

@@ -20,8 +20,9 @@ def pool_arguments(
     id: str | None,
     prediction: str | Sequence[str] | None,
     columns: Sequence[str],
+    signals: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Scores, predictions, ids and columns by name, as Pool takes them."""
+    """Scores, predictions, ids, columns and signals by name, as Pool takes them."""
     try:
         table = nw.from_native(frame, eager_only=True)
     except (TypeError, ValueError, NarwhalsError):
@@ -47,4 +48,5 @@ def pool_arguments(
         "predictions": {s: column(p) for s, p in zip(systems, predicted, strict=False)} or None,
         "ids": None if id is None else column(id),
         "columns": {name: column(name) for name in several_names("columns", columns)},
+        "signals": {name: column(name) for name in several_names("signals", signals)} or None,
     }

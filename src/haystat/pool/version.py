@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption, PoolError
 from haystat.measures.base import Measure
@@ -95,10 +96,6 @@ class VersionPool(Pool):
 
         The order must not be one that items were drawn by before.
         """
-        if not isinstance(pool, Pool):
-            raise BadOption(
-                f"the pool is a {type(pool).__name__}; a next version takes an hs.Pool in memory"
-            )
         result = cls.__new__(cls)
         result.__dict__.update({k: v for k, v in pool.__dict__.items() if k != "fingerprint"})
         result.drawn, result.seed, result.apart = drawn, seed, apart
@@ -121,7 +118,7 @@ class VersionPool(Pool):
         of_item = renumber(code)
         n_cells = int(of_item.max()) + 1
         example = first_items(of_item, n_cells)
-        parent = cells.of_item[example]
+        parent = cells.of_item[example].astype(np.int64)
         before = Before(
             np.bincount(of_item[self.drawn.item], minlength=n_cells),
             self.drawn.inclusion[self.drawn.level[example]],
@@ -133,6 +130,7 @@ class VersionPool(Pool):
             prior=cells.prior[parent],
             example=self.outputs(example),
             of_item=of_item,
+            signals=None if cells.signals is None else cells.signals.take(parent),
             before=before,
             apart=None if self.apart is None else self.apart[example],
         )
@@ -177,6 +175,17 @@ class DrawnFirst:
     def prepare(self, n: Sequence[int]) -> Sequence[int]:
         """A pass over items in memory is cheap enough when it is needed."""
         return n
+
+
+def in_memory(pool: Any) -> Pool:
+    """The pool, if all its items are in memory; else an error."""
+    if not hasattr(type(pool), "class_scores"):
+        raise BadOption(
+            f"the pool is {brief(pool)}, a {type(pool).__name__}; versions take an hs.Pool, whose "
+            "items are in memory"
+        )
+    found: Pool = pool
+    return found
 
 
 def order_seed(seed: int, number: int) -> int:

@@ -72,7 +72,7 @@ def _headline(report: Data) -> list[str]:
         sentences = [
             words.headline(component, estimate["level"]),
             words.meaning(component),
-            words.effort(component, estimate["labels"]),
+            words.effort(component, estimate["labels"], estimate.get("signals")),
         ]
         lines.append(" ".join(text(sentence) for sentence in sentences if sentence))
     return lines

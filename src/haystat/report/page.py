@@ -98,7 +98,7 @@ def _card(component: Data, estimate: Data) -> str:
     lines = [
         words.headline(component, estimate["level"]),
         words.meaning(component),
-        words.effort(component, estimate["labels"]),
+        words.effort(component, estimate["labels"], estimate.get("signals")),
     ]
     return (
         f'<div class="card"><div>{text(name)}</div><div class="big">'

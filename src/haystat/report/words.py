@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from haystat.inference.estimate import worth_sentence
+from haystat.inference.estimate import signals_sentence, worth_sentence
 from haystat.measures import MEASURES
 from haystat.measures.base import Measure
 
@@ -65,13 +65,16 @@ def _measure(component: str) -> type[Measure]:
     return made if hasattr(made, "meaning") else Measure
 
 
-def effort(component: Mapping[str, Any], n_labels: int) -> str:
+def effort(
+    component: Mapping[str, Any], n_labels: int, signals: Mapping[str, float] | None = None
+) -> str:
     """What a narrower interval would cost."""
     width = component["high"] - component["low"]
     if not math.isfinite(width) or width <= 0 or n_labels == 0:
         return ""
     name = component["name"]
     worth = worth_sentence(n_labels, component.get("worth") or math.nan)
+    worth = " ".join(filter(None, [worth, signals_sentence(signals or {})]))
     return (
         f"That rests on {n_labels:,} labels. {f'{worth} ' if worth else ''}Half the uncertainty "
         f"(± {amount(name, width / 4)} instead of ± {amount(name, width / 2)}) would take "

@@ -11,19 +11,19 @@ taken away again when the file is read.
 from __future__ import annotations
 
 import csv
-import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from haystat.core.arguments import brief, checked_path
-from haystat.core.disk import existing_file, not_utf8, readable, whole_file
+from haystat.core.arguments import brief
+from haystat.core.disk import existing_file, not_utf8, readable
+from haystat.core.table_writers import Row, print_rows, write_rows
 from haystat.core.tables import read_columns, refuse_twins
-from haystat.errors import AnswerError, BadOption, ConflictingAnswer, FileError, UnknownName
+from haystat.errors import AnswerError, ConflictingAnswer, FileError, UnknownName
 from haystat.loop.questions import Query
 from haystat.study.leases import StudyState
 from haystat.study.spelling import escaped, is_in, spelt, strict_json, unescaped
@@ -32,7 +32,6 @@ from haystat.study.study import Study
 COLUMNS = ("item", "label", "annotator", "skipped", "time", "draws", "weight")
 NEEDED, OPTIONAL = ("item", "label"), ("annotator", "skipped", "key")
 
-Row = Mapping[str, Any]
 LARGEST_CELL = 1 << 30  # characters; what an item shows to people may be long
 
 
@@ -119,23 +118,10 @@ def draw_totals(state: StudyState) -> tuple[dict[int, int], dict[int, float]]:
     return draws, weights
 
 
-def write_rows(rows: Sequence[Row], path: str | Path, columns: Sequence[str] = COLUMNS) -> None:
-    """Write a table for other tools, whole or not at all."""
-    path = checked_path("the file to write", path)
-    writer = WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise FileError(f"{path} is of no known kind; give a name ending in {', '.join(WRITERS)}")
-    try:
-        with whole_file(path) as draft:
-            writer(rows, draft, columns)
-    except ImportError as error:
-        raise FileError(f"{path} needs {error.name}: pip install 'haystat[frames]'") from None
-
-
 def write_answers(rows: Sequence[Row], path: str | Path) -> None:
-    """Write the answers for people: in CSV, no text is taken for a formula."""
-    is_csv = str(path).lower().endswith(".csv")
-    write_rows(_safe(rows) if is_csv else rows, path)
+    """Write the answers for people: in CSV and TSV, no text is taken for a formula."""
+    for_spreadsheets = str(path).lower().endswith((".csv", ".tsv"))
+    write_rows(_safe(rows) if for_spreadsheets else rows, path, COLUMNS)
 
 
 def read_csv(lines: Iterable[str], name: str) -> list[Row]:
@@ -299,52 +285,13 @@ def _read_table(path: Path) -> list[Row]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def _write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        _print_plain(rows, columns, file)
-
-
 def print_csv(rows: Sequence[Row], columns: Sequence[str], file: Any = None) -> None:
     """Rows as CSV for people and their spreadsheets, to a file or to standard output."""
-    _print_plain(_safe(rows), columns, file or sys.stdout)
-
-
-def _print_plain(rows: Sequence[Row], columns: Sequence[str], file: Any) -> None:
-    writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    print_rows(_safe(rows), columns, file or sys.stdout, ",")
 
 
 def _safe(rows: Sequence[Row]) -> list[Row]:
     return [{name: escaped(value) for name, value in row.items()} for row in rows]
-
-
-def _write_json_lines(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            line = {column: row.get(column) for column in columns}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def _write_parquet(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
-    from pyarrow import parquet
-
-    parquet.write_table(_table(rows, columns), path)
-
-
-def _write_feather(rows: Sequence[Row], path: Path, columns: Sequence[str]) -> None:
-    from pyarrow import feather
-
-    feather.write_feather(_table(rows, columns), path)
-
-
-def _table(rows: Sequence[Row], columns: Sequence[str]) -> Any:
-    import pyarrow
-
-    try:
-        return pyarrow.table({name: [row.get(name) for row in rows] for name in columns})
-    except pyarrow.ArrowInvalid as error:
-        raise BadOption(f"the answers do not fit a table ({error}); write .jsonl instead") from None
 
 
 #: file ending -> what reads answers from it as they are spelt; the others are read as tables
@@ -352,12 +299,4 @@ READERS: dict[str, Callable[[Path], list[Row]]] = {
     ".csv": _read_csv_file,
     ".jsonl": _read_json_file,
     ".ndjson": _read_json_file,
-}
-#: file ending -> what writes answers to it
-WRITERS: dict[str, Callable[[Sequence[Row], Path, Sequence[str]], None]] = {
-    ".csv": _write_csv,
-    ".jsonl": _write_json_lines,
-    ".ndjson": _write_json_lines,
-    ".parquet": _write_parquet,
-    ".feather": _write_feather,
 }

@@ -29,6 +29,7 @@ from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.number_losses import NumberLosses
 from haystat.pool.permanent_numbers import unit_numbers
 from haystat.pool.problem import Problem
+from haystat.pool.signals import CellSignals
 from haystat.pool.tree import Tree
 from haystat.study.array_codec import (
     PLAIN,
@@ -409,11 +410,20 @@ def _described(pool: AnyPool) -> dict[str, Any]:
 def _encode_cells(cells: Cells) -> dict[str, Any]:
     names = CELLS if cells.known is None else (*CELLS, "known")
     arrays = {name: encode_array(name, getattr(cells, name)) for name in names}
-    found = {**arrays, "example": _encode_outputs(cells.example)}
+    kept: dict[str, Any] = {**arrays, "example": _encode_outputs(cells.example)}
+    if cells.signals is not None:
+        kept["signals"] = _encode_signals(cells.signals)
     if cells.before is not None:
         before = {name: encode_array(name, getattr(cells.before, name)) for name in BEFORE}
-        found["before"] = before
-    return found
+        kept["before"] = before
+    return kept
+
+
+def _encode_signals(signals: CellSignals) -> dict[str, Any]:
+    known = {"place": np.nan_to_num(signals.place), "band": signals.band}
+    parts = {name: encode_array(name, values) for name, values in known.items()}
+    names = {"coordinates": list(signals.coordinates), "two_valued": list(signals.two_valued)}
+    return {**names, **parts}
 
 
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
@@ -423,8 +433,15 @@ def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
         before = Before(**{name: decode_array(given["before"][name]) for name in BEFORE})
     # `of_item` is only ever asked for the cells of some items, which Items can tell.
     of_item = cast(NDArray[np.int32], items)
-    example = _decode_outputs(given["example"])
-    return Cells(**arrays, example=example, of_item=of_item, before=before)
+    example, told = _decode_outputs(given["example"]), given.get("signals")
+    signals = None if told is None else _decode_signals(told)
+    return Cells(**arrays, example=example, of_item=of_item, signals=signals, before=before)
+
+
+def _decode_signals(given: Mapping[str, Any]) -> CellSignals:
+    band = decode_array(given["band"])
+    place = np.where(band == 0, np.nan, decode_array(given["place"]))
+    return CellSignals(tuple(given["coordinates"]), tuple(given["two_valued"]), place, band)
 
 
 def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from haystat.web.auth import CSRF_HEADER, MANAGER, Auth, Session, TooManyTries, cookie_header
+from haystat.web.routes.pages import error_page, login_page
 
 READING = ("GET", "HEAD", "OPTIONS")
 POLICY = (
@@ -93,11 +94,11 @@ class AccessMiddleware:
         """What to say instead of letting the request of a session in; None lets it in."""
         path, method = scope["path"], scope["method"]
         if session is None:
-            return _unknown() if path.startswith("/api/") else _to_login()
+            return _unknown() if path.startswith("/api/") else login_page(401)
         method_read = "GET" if method == "HEAD" else method
         if session.role != MANAGER and (method_read, path) not in self._for_annotators:
             why = "this is for managers; sign in with their token or password"
-            return _error(403, why) if path.startswith("/api/") else _page(403, why)
+            return _error(403, why) if path.startswith("/api/") else error_page(403, why)
         if method in READING or self._guard.may_change(session, headers.get(CSRF_HEADER, "")):
             return None
         return _error(
@@ -152,18 +153,6 @@ def _without_token(scope: Scope) -> Response:
 def client_of(scope: Scope) -> str:
     """Where a request comes from."""
     return str((scope.get("client") or ("",))[0])
-
-
-def _to_login() -> Response:
-    from haystat.web.routes.pages import login_page
-
-    return login_page(401)
-
-
-def _page(status: int, why: str) -> Response:
-    from haystat.web.routes.pages import error_page
-
-    return error_page(status, why)
 
 
 def _unknown() -> Response:
