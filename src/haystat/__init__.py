@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from haystat.decisions.gate import Verdict, gate
     from haystat.decisions.stopping import Width
     from haystat.decisions.threshold import ThresholdChoice
+    from haystat.display.curves import CurveDisplay
     from haystat.engines.open import cross_pool, open_pool
     from haystat.errors import HaystatError
     from haystat.experiments.simulate import simulate
@@ -31,6 +32,7 @@ __all__ = [
     "Alarm",
     "Change",
     "Comparison",
+    "CurveDisplay",
     "Decided",
     "Estimate",
     "Evaluation",
@@ -62,6 +64,7 @@ _MODULE_OF = {
     "Alarm": "decisions.alarm",
     "Change": "comparison.change",
     "Comparison": "comparison.compare",
+    "CurveDisplay": "display.curves",
     "Decided": "comparison.duels",
     "Estimate": "inference.estimate",
     "Evaluation": "loop.evaluation",

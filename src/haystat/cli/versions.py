@@ -17,7 +17,8 @@ from haystat.core.table_writers import write_rows
 from haystat.errors import BadOption
 from haystat.study import PoolFile, Study
 from haystat.study.answer_files import print_csv
-from haystat.study.label_bank import COLUMNS, known_labels, version_name
+from haystat.study.label_bank import COLUMNS, known_labels
+from haystat.study.versions import version_name
 
 
 def next_version(
@@ -67,7 +68,7 @@ def next_version(
             )
     with made:
         status, in_use = made.status(), made.in_use
-        called, carried = version_name(made), made.n_carried
+        called, carried = version_name(made.settings), made.n_carried
     about = {"study": str(made.path), "version": called}
     if as_json:
         print_json({**about, **asdict(status), "in_use": [asdict(one) for one in in_use]})

@@ -1,4 +1,4 @@
-"""Named columns of a file: Parquet, CSV, Feather, JSON lines and HDF5."""
+"""Named columns of a file: Parquet, CSV and TSV, Feather, JSON lines and HDF5."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from haystat.errors import FileError, UnknownName
 
 Columns = Mapping[str, NDArray[Any]]
 LEADING_ZERO = "^[+-]?0[0-9]"
+SEPARATORS = (",", ";", "\t", "|")
+SNIFFED = 1 << 16  # bytes from which a CSV file's spelling is told
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+DECIMAL_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 DEEPEST = 100  # lists and objects of JSON within each other
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
@@ -37,6 +41,29 @@ def read_rows(path: Path, names: Sequence[str], rows: NDArray[np.int64]) -> Colu
     if isinstance(table, dict):
         return {name: values[rows] for name, values in table.items()}
     return _arrays(path, table.take(rows))
+
+
+def text_columns(path: Path) -> list[str]:
+    """Columns of text of a file, in its order; none where its kind does not tell."""
+    import pyarrow
+    from pyarrow import csv, feather, parquet
+
+    kind = path.suffix.lower()
+    with _readable(path):
+        if kind in (".parquet", ".pq"):
+            schema = parquet.read_schema(path)
+        elif kind in (".csv", ".tsv"):
+            separator, point = spelling_of(path)
+            parse = csv.ParseOptions(delimiter=separator)
+            convert = csv.ConvertOptions(decimal_point=point)
+            with csv.open_csv(path, parse_options=parse, convert_options=convert) as file:
+                schema = file.schema
+        elif kind in (".feather", ".arrow"):
+            schema = feather.read_table(path, columns=[]).schema
+        else:
+            return []
+    texts = (pyarrow.types.is_string, pyarrow.types.is_large_string, pyarrow.types.is_dictionary)
+    return [f.name for f in schema if any(is_text(f.type) for is_text in texts)]
 
 
 def _read(path: Path, names: Sequence[str], optional: Sequence[str]) -> Any:
@@ -107,14 +134,35 @@ def _read_feather(path: Path, names: Sequence[str], optional: Sequence[str]) -> 
 def _read_csv(path: Path, names: Sequence[str], optional: Sequence[str]) -> Any:
     from pyarrow import csv
 
-    with csv.open_csv(path) as file:
+    separator, point = spelling_of(path)
+    parse = csv.ParseOptions(delimiter=separator)
+    with csv.open_csv(path, parse_options=parse) as file:
         present = file.schema.names
     chosen = _chosen(path, present, names, optional)
-    table = csv.read_csv(path, convert_options=csv.ConvertOptions(include_columns=chosen))
-    return _with_leading_zeros(path, table)
+    convert = csv.ConvertOptions(include_columns=chosen, decimal_point=point)
+    table = csv.read_csv(path, parse_options=parse, convert_options=convert)
+    return _with_leading_zeros(path, table, parse)
 
 
-def _with_leading_zeros(path: Path, table: Any) -> Any:
+def spelling_of(path: Path) -> tuple[str, str]:
+    """What separates the fields of a CSV file, and what the decimal point is.
+
+    The separator is the one of , ; tab | that the header has most of, a comma in doubt. Where it is
+    no comma, numbers such as 0,25 have a decimal comma, unless some have a point.
+    """
+    with path.open("rb") as file:
+        lines = file.read(SNIFFED).decode("utf-8-sig", errors="replace").splitlines()
+    header = re.sub(r'"[^"]*"', "", lines[0]) if lines else ""
+    separator = max(SEPARATORS, key=header.count)
+    if separator == ",":
+        return separator, "."
+    fields = [f.strip('" ') for line in lines[1:] for f in line.split(separator)]
+    commas = sum(DECIMAL_COMMA.fullmatch(f) is not None for f in fields)
+    points = sum(DECIMAL_POINT.fullmatch(f) is not None for f in fields)
+    return separator, "," if commas > points else "."
+
+
+def _with_leading_zeros(path: Path, table: Any, parse: Any) -> Any:
     """A CSV column in which a whole number begins with 0 is text: 00966 and 966 are two ids."""
     import pyarrow
     from pyarrow import compute, csv
@@ -125,7 +173,7 @@ def _with_leading_zeros(path: Path, table: Any) -> Any:
     as_text = csv.ConvertOptions(
         include_columns=numbers, column_types=dict.fromkeys(numbers, pyarrow.string())
     )
-    texts = csv.read_csv(path, convert_options=as_text)
+    texts = csv.read_csv(path, parse_options=parse, convert_options=as_text)
     for name in numbers:
         if compute.any(compute.match_substring_regex(texts[name], LEADING_ZERO)).as_py():
             table = table.set_column(table.column_names.index(name), name, texts[name])
@@ -196,6 +244,7 @@ READERS: dict[str, Reader] = {
     ".parquet": _read_parquet,
     ".pq": _read_parquet,
     ".csv": _read_csv,
+    ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
     ".feather": _read_feather,

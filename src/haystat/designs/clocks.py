@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from scipy.optimize import brentq
 
 from haystat.core.arrays import FloatArray, IntArray
 
@@ -55,6 +54,8 @@ def stage_rates(
         return np.where(sizes > 0, np.inf, 0.0)
     while expected(high) < n:
         high *= 2
+    from scipy.optimize import brentq  # slow to import, and only drawing needs it
+
     multiple = brentq(lambda c: expected(c) - n, 0.0, high, xtol=PRECISE * high, rtol=PRECISE)
     return rates(float(multiple))
 

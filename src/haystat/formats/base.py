@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from haystat.core.disk import existing_file, not_utf8, readable
 from haystat.core.table_writers import write_rows
 from haystat.core.tables import read_columns
+from haystat.display.records import paired_names
 from haystat.errors import BadOption, FileError, first_line
 from haystat.formats.http_api import Target
 from haystat.formats.label_studio_api import Server
@@ -38,7 +38,6 @@ TABLES = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
-PAIR = re.compile(r"(?P<name>.+)_(?P<side>[lr])")
 
 
 @dataclass(frozen=True)
@@ -158,23 +157,6 @@ def make_tasks(
         )
     asked = prompt or "Which of these is it?"
     return Tasks(tuple(questions), classes, shown, asked, study.pool.fingerprint)
-
-
-def paired_names(columns: Sequence[str]) -> list[str]:
-    """Names that occur with both endings _l and _r.
-
-    >>> paired_names(["first_l", "first_r", "city_l", "note"])
-    ['first']
-    """
-    matches = [match for match in map(PAIR.fullmatch, columns) if match]
-    sides = {(match["name"], match["side"]) for match in matches}
-    names = dict.fromkeys(match["name"] for match in matches)
-    return [name for name in names if {(name, "l"), (name, "r")} <= sides]
-
-
-def shown_text(value: Any) -> str:
-    """A value as people see it; nothing where it is missing."""
-    return "" if value is None else str(value)
 
 
 def marked(task: Mapping[str, Any], where: str, place: Mapping[str, Any] | None) -> dict[str, Any]:

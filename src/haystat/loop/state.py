@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,16 @@ class State:
             answer = self.answer_to(question)
             if answer is not None:
                 yield question, answer
+
+    def draw_totals(self) -> tuple[dict[int, int], dict[int, float]]:
+        """Draws and summed weights of every item, by position, over the finished stages."""
+        draws: dict[int, int] = {}
+        weights: dict[int, float] = {}
+        columns = (column.tolist() for column in self.ledger.draws())
+        for item, count, weight in zip(*columns, strict=True):
+            draws[item] = draws.get(item, 0) + count
+            weights[item] = weights.get(item, 0.0) + count * weight
+        return draws, weights
 
     @property
     def skipped(self) -> list[Answer]:
@@ -246,6 +257,14 @@ class State:
 
     def answered(self, question: int, who: str | None) -> None:
         """Somebody has answered a question."""
+
+    def n_held(self, questions: Sequence[int], now: datetime) -> int:
+        """How many of these open questions are in somebody's hands; in memory nobody holds any."""
+        return 0
+
+    def record_of(self, index: int) -> dict[str, Any]:
+        """What people see of an item; in memory nothing is kept of it."""
+        return {}
 
     def _decided(self, votes: dict[str | None, Answer]) -> Label | None:
         """The label that answers settle; None while they do not."""

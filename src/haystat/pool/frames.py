@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import NarwhalsError
 from numpy.typing import NDArray
 
 from haystat.core.arguments import brief, several_names
@@ -23,6 +21,9 @@ def pool_arguments(
     signals: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Scores, predictions, ids, columns and signals by name, as Pool takes them."""
+    import narwhals as nw  # only those who give a table wait for it
+    from narwhals.exceptions import NarwhalsError
+
     try:
         table = nw.from_native(frame, eager_only=True)
     except (TypeError, ValueError, NarwhalsError):

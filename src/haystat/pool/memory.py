@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from haystat.core.arguments import brief, checked_integer, several_names
 from haystat.core.arrays import FloatArray, IntArray
+from haystat.display.card import Card, number
+from haystat.display.plots import plot_scores
+from haystat.display.shown import Shown
 from haystat.errors import BadOption, UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs, Schema
@@ -33,7 +36,7 @@ from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_stra
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
 
-class Pool:
+class Pool(Shown):
     """Items that one or more systems have scored, and that nobody has labelled.
 
     scores: one array, or {system: array}. An (M, C) array holds one score a class. None if there
@@ -140,6 +143,38 @@ class Pool:
 
     def __repr__(self) -> str:
         return f"Pool({self.size} items, systems {list(self.systems)}, {self.n_strata} strata)"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how many items have which score of the first system; returns the axes."""
+        above = self.scores[self._predictions[:, 0] == 1, 0]
+        two = len(self.classes) == 2 and self.schema.scored
+        cut = float(above.min()) if two and len(above) else None
+        title = f"{self.systems[0]}: {self.size:,} items"
+        return plot_scores(self.scores[:, 0], cut, title=title, ax=ax)
+
+    def _card(self) -> Card:
+        heads: tuple[str, ...] = ("system", "lowest score", "highest score")
+        rows: list[tuple[Any, ...]] = [
+            (name, number(low), number(high))
+            for name, (low, high) in zip(self.systems, self.schema.score_range, strict=True)
+        ]
+        if len(self.classes) == 2:
+            heads = (*heads, "predicted positive")
+            positive = (self._predictions == 1).sum(axis=0).tolist()
+            rows = [(*row, f"{n:,}") for row, n in zip(rows, positive, strict=True)]
+        classes = f"Labels: {', '.join(map(str, self.classes))}." if self.classes else "Numbers."
+        facts = (f"{self.n_strata} strata. {classes}",)
+        return Card("Pool", f"{self.size:,}", "items", heads=heads, rows=tuple(rows), facts=facts)
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {"id": self.ids}
+        for index, name in enumerate(self.systems):
+            columns[name if name not in columns else f"{name}_score"] = self.scores[:, index]
+        if self.classes:
+            for index, name in enumerate(self.systems):
+                label = np.array(self.classes, dtype=object)[self._predictions[:, index]]
+                columns[f"{name}_prediction"] = label
+        return {**columns, "stratum": self.stratum, **self.columns}
 
     @classmethod
     def from_frame(

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from haystat.core.arguments import brief, checked_text
 from haystat.core.arrays import FloatArray, IntArray
@@ -186,6 +185,8 @@ def _ordered(values: NDArray[Any], predicted: FloatArray) -> FloatArray:
 
 def _place(values: FloatArray) -> Places:
     """t = -logit(mid-rank) among the items that have the signal, (M,)."""
+    from scipy.stats import rankdata  # takes half a second to import
+
     known = ~np.isnan(values)
     rank = (rankdata(-values[known]) - 0.5) / known.sum()
     place = np.full(len(values), np.nan, dtype=np.float32)

@@ -16,7 +16,7 @@ def markdown_page(report: Data) -> str:
     """The whole report."""
     estimate, status = report["estimate"], report["status"]
     title = f"{estimate['measure']} of {', '.join(report['systems'])}: {report['study']}"
-    parts = [f"# {text(title)}", *_headline(report)]
+    parts = [f"# {text(title)}", *map(text, report["summary"]), *_headline(report)]
     parts += [f"> {text(warning)}" for warning in estimate["warnings"]]
     waiting = words.waiting(status["pending"])
     parts += [waiting] if waiting else []

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from haystat.report import charts
-from haystat.study.label_bank import version_estimates
-from haystat.study.study import Study
 
 Data = Mapping[str, Any]
 
 
-def versions_of(study: Study, level: float) -> list[dict[str, Any]]:
+def versions_of(study: Any, level: float) -> list[dict[str, Any]]:
     """One record a version, the first one first; none where there is but one."""
-    found = version_estimates(study, level)
+    found = study.version_estimates(level)
     if len(found) < 2:
         return []
     return [

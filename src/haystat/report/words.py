@@ -10,6 +10,9 @@ from haystat.inference.estimate import signals_sentence, worth_sentence
 from haystat.measures import MEASURES
 from haystat.measures.base import Measure
 
+#: "of 100 items …"; more where a share is close to none or all
+BASES = (100, 1000, 10_000, 100_000, 1_000_000)
+
 
 def percent(value: float) -> str:
     """A share as people write it: more digits where they matter.
@@ -53,7 +56,9 @@ def meaning(component: Mapping[str, Any]) -> str:
         return text
     if not math.isfinite(component["value"]):
         return ""
-    return text.format(**{k: _of_hundred(component[k]) for k in ("value", "low", "high")})
+    base = _base(component["value"])
+    parts = {k: _of(component[k], base) for k in ("value", "low", "high")}
+    return text.replace("100 items", f"{base:,} items").format(**parts)
 
 
 def _measure(component: str) -> type[Measure]:
@@ -92,5 +97,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _of_hundred(share: float) -> str:
-    return percent(share).removesuffix("%")
+def _base(share: float) -> int:
+    """Out of how many items a share is told: enough that it is neither none nor all of them."""
+    rare = min(share, 1 - share)
+    return next((b for b in BASES if rare * b >= 1), 100) if rare > 0 else 100
+
+
+def _of(share: float, base: int) -> str:
+    return "unknown" if not math.isfinite(share) else f"{share * base:,.0f}"

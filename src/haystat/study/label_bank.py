@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from haystat.inference.estimate import Estimate
 from haystat.loop.state import Answer
 from haystat.study.study import Study
-from haystat.study.versions import previous_file, unpacked
+from haystat.study.versions import earlier_versions, version_name
 
 COLUMNS = ("item", "label", "annotator", "time", "skipped", "version", "counts")
 
@@ -38,9 +35,9 @@ class KnownLabel:
 def known_labels(study: Study) -> list[KnownLabel]:
     """All labels that a study file holds, in the order in which they were given."""
     found: dict[Any, KnownLabel] = {}
-    with earlier_versions(study) as earlier:
+    with earlier_versions(study, Study) as earlier:
         for version in (*earlier, study):
-            name = version_name(version)
+            name = version_name(version.settings)
             for answer in version.answers:
                 before = found.get(answer.item)
                 known = before is not None and (before.label, before.time) == (
@@ -52,35 +49,6 @@ def known_labels(study: Study) -> list[KnownLabel]:
     now = {answer.item for answer in study.answers}
     rows = [label if label.item in now else _lost(label) for label in found.values()]
     return sorted(rows, key=lambda label: (label.time, str(label.item)))
-
-
-def version_estimates(study: Study, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
-    """Name, labels carried over and estimate of every version in a file, the first one first."""
-    with earlier_versions(study) as earlier:
-        return [
-            (version_name(version), version.n_carried, version.estimate(level=level))
-            for version in (*earlier, study)
-        ]
-
-
-def version_name(study: Study) -> str:
-    """What the version of a study is called."""
-    return str(study.settings.get("version", {}).get("name", "v1"))
-
-
-@contextmanager
-def earlier_versions(study: Study) -> Iterator[list[Study]]:
-    """The studies that a study goes on from, the first one first, read-only."""
-    content = previous_file(study.connection())
-    if content is None:
-        yield []
-        return
-    with (
-        unpacked(content) as path,
-        Study.open(path, read_only=True) as before,
-        earlier_versions(before) as earlier,
-    ):
-        yield [*earlier, before]
 
 
 def _known(answer: Answer, version: str) -> KnownLabel:

@@ -25,6 +25,7 @@ from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.decisions.doubts import PoolWarning, pool_doubts
 from haystat.designs.base import Design
 from haystat.errors import BadOption, StudyError
+from haystat.inference.estimate import Estimate
 from haystat.loop.annotators import checked_name, checked_rules
 from haystat.loop.journal import Clock, now_utc, stamp
 from haystat.loop.known_labels import KnownLabels
@@ -33,6 +34,7 @@ from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.loop.shared_state import Draft, SharedState
 from haystat.loop.state import LEDGERS
+from haystat.loop.status import Status, status_of
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.problem import pose
@@ -43,9 +45,14 @@ from haystat.study.pool_source import PoolFile, checked_after, circumstances, so
 from haystat.study.question import Question, seconds_of
 from haystat.study.sketch_pool import CellDry, Records, SketchPool, first_shares, write_sketch
 from haystat.study.sqlite_journal import next_entry, write
-from haystat.study.status import Status, status_of
 from haystat.study.store import Store
-from haystat.study.versions import ExtendedSource, VersionSource, create_next
+from haystat.study.versions import (
+    ExtendedSource,
+    VersionSource,
+    create_next,
+    earlier_versions,
+    version_name,
+)
 
 CANDIDATES = 100_000  # items that a study file keeps ready
 
@@ -344,6 +351,14 @@ class Study(Loop):
         with self._shared.reading(), writable(path):
             self._store.copy_to(path)
 
+    def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
+        """Name, labels carried over and estimate of every version in a file, the first first."""
+        with earlier_versions(self, Study) as earlier:
+            return [
+                (version_name(one.settings), one.n_carried, one.estimate(level=level))
+                for one in (*earlier, self)
+            ]
+
     def now(self) -> datetime:
         """The time, as the study sees it."""
         return self._clock()
@@ -366,8 +381,10 @@ class Study(Loop):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"Study({str(self.path)!r}, {self.measure.name}, {self.design})"
+    @property
+    def title(self) -> str:
+        """What a report calls it: the name of its file."""
+        return self.path.name
 
     def new_state(self) -> StudyState:
         """The state before the first entry."""

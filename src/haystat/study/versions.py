@@ -190,3 +190,23 @@ def unpacked(content: bytes) -> Iterator[Path]:
         path = Path(folder) / "previous.haystat"
         path.write_bytes(content)
         yield path
+
+
+def version_name(settings: Mapping[str, Any]) -> str:
+    """What the version of a study with these settings is called."""
+    return str(settings.get("version", {}).get("name", "v1"))
+
+
+@contextmanager
+def earlier_versions(study: Any, kind: Any) -> Iterator[list[Any]]:
+    """The studies that a study goes on from, the first one first; kind: the class of studies."""
+    content = previous_file(study.connection())
+    if content is None:
+        yield []
+        return
+    with (
+        unpacked(content) as path,
+        kind.open(path, read_only=True) as before,
+        earlier_versions(before, kind) as earlier,
+    ):
+        yield [*earlier, before]
