@@ -20,7 +20,7 @@ from haystat.cli.judged import (
     refuse_columns,
 )
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
-from haystat.core.tables import text_columns
+from haystat.core.arrow_files import text_columns
 from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption

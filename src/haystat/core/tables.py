@@ -43,41 +43,18 @@ def read_rows(path: Path, names: Sequence[str], rows: NDArray[np.int64]) -> Colu
     return _arrays(path, table.take(rows))
 
 
-def text_columns(path: Path) -> list[str]:
-    """Columns of text of a file, in its order; none where its kind does not tell."""
-    import pyarrow
-    from pyarrow import csv, feather, parquet
-
-    kind = path.suffix.lower()
-    with _readable(path):
-        if kind in (".parquet", ".pq"):
-            schema = parquet.read_schema(path)
-        elif kind in (".csv", ".tsv"):
-            separator, point = spelling_of(path)
-            parse = csv.ParseOptions(delimiter=separator)
-            convert = csv.ConvertOptions(decimal_point=point)
-            with csv.open_csv(path, parse_options=parse, convert_options=convert) as file:
-                schema = file.schema
-        elif kind in (".feather", ".arrow"):
-            schema = feather.read_table(path, columns=[]).schema
-        else:
-            return []
-    texts = (pyarrow.types.is_string, pyarrow.types.is_large_string, pyarrow.types.is_dictionary)
-    return [f.name for f in schema if any(is_text(f.type) for is_text in texts)]
-
-
 def _read(path: Path, names: Sequence[str], optional: Sequence[str]) -> Any:
     """An Arrow table, or a dictionary of arrays."""
     existing_file(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise FileError(f"{path} is of no known kind; give a file ending in {', '.join(READERS)}")
-    with _readable(path):
+    with readable_table(path):
         return reader(path, names, optional)
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable_table(path: Path) -> Iterator[None]:
     """Turn whatever a library says about a damaged file into one line."""
     try:
         yield
