@@ -77,3 +77,8 @@ def test_the_command_line_takes_signals_and_says_what_they_were_worth(frame, tab
 def test_signals_are_read_into_memory(table):
     with pytest.raises(BadOption, match=r"signals .* name no engine"):
         PoolFile(str(table), ("score",), signals=("old",), engine="duckdb")
+
+
+def test_a_pool_behind_an_engine_refuses_signals(table):
+    with pytest.raises(BadOption, match=r"signals .* are for pools in memory"):
+        hs.open_pool(table, score="score", signals=["old"])
