@@ -5,7 +5,7 @@ BIN := .venv/bin
 # pip reads the pins from here; versions in pyproject.toml are only lower bounds.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo serve browser test lint bench docs clean
+.PHONY: demo serve browser tools test lint bench docs dist clean
 # Two pip runs in one environment at the same time would break it.
 .NOTPARALLEL:
 
@@ -22,6 +22,10 @@ browser:
 	  && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "no Chromium, so the page is not tried in a browser: apt-get install chromium"
 
+# Other people's tools, each in an environment of its own: TOOLS="inspect_ai mlflow", or all.
+tools:
+	$(PYTHON) tests/judges/get_tools.py $(TOOLS)
+
 test: lint browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --max-worker-restart 0 \
 	  --cov --cov-report=term
@@ -37,8 +41,20 @@ bench: .venv/.stamp-dev
 docs: .venv/.stamp-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# A wheel and a source distribution, each tried in a fresh environment outside the checkout.
+dist: .venv/.stamp-venv
+	$(INSTALL) build
+	rm -rf dist && $(BIN)/python -m build --quiet
+	for file in dist/*.whl dist/*.tar.gz; do \
+	  rm -rf dist/.try && $(PYTHON) -m venv dist/.try && \
+	  dist/.try/bin/python -m pip install --quiet -c constraints.txt $$file && \
+	  cp bench/try_install.py dist/.try/ && \
+	  (cd / && $(CURDIR)/dist/.try/bin/python $(CURDIR)/dist/.try/try_install.py) || exit 1; \
+	done
+	rm -rf dist/.try
+
 clean:
-	rm -rf .venv site build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .tools site build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp is remade when the requirements change, so an old environment follows them.

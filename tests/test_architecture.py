@@ -16,6 +16,7 @@ ROOT = Path(haystat.__file__).parent
 STOREYS = (
     ("errors",),
     ("core",),
+    ("display",),
     ("measures",),
     ("pool",),
     ("engines",),
@@ -23,10 +24,10 @@ STOREYS = (
     ("inference",),
     ("designs",),
     ("decisions",),
-    ("loop",),
+    ("loop", "report", "notebook"),
     ("study",),
     ("planning", "comparison"),
-    ("formats", "report"),
+    ("formats",),
     ("experiments",),
     ("cli", "web", "demo", "pytest_plugin"),
 )

@@ -7,11 +7,14 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from haystat import designs, errors, measures
+    from haystat.comparison.change import Change, change
     from haystat.comparison.compare import Comparison, compare
     from haystat.comparison.duels import Decided
+    from haystat.decisions.alarm import Alarm
     from haystat.decisions.gate import Verdict, gate
     from haystat.decisions.stopping import Width
     from haystat.decisions.threshold import ThresholdChoice
+    from haystat.display.curves import CurveDisplay
     from haystat.engines.open import cross_pool, open_pool
     from haystat.errors import HaystatError
     from haystat.experiments.simulate import simulate
@@ -26,7 +29,10 @@ if TYPE_CHECKING:
     from haystat.study.study import Study
 
 __all__ = [
+    "Alarm",
+    "Change",
     "Comparison",
+    "CurveDisplay",
     "Decided",
     "Estimate",
     "Evaluation",
@@ -39,6 +45,7 @@ __all__ = [
     "ThresholdChoice",
     "Verdict",
     "Width",
+    "change",
     "compare",
     "cross_pool",
     "designs",
@@ -54,7 +61,10 @@ __all__ = [
 
 #: public name -> module; importing them all takes a second, so each waits until it is used
 _MODULE_OF = {
+    "Alarm": "decisions.alarm",
+    "Change": "comparison.change",
     "Comparison": "comparison.compare",
+    "CurveDisplay": "display.curves",
     "Decided": "comparison.duels",
     "Estimate": "inference.estimate",
     "Evaluation": "loop.evaluation",
@@ -67,6 +77,7 @@ _MODULE_OF = {
     "ThresholdChoice": "decisions.threshold",
     "Verdict": "decisions.gate",
     "Width": "decisions.stopping",
+    "change": "comparison.change",
     "compare": "comparison.compare",
     "cross_pool": "engines.open",
     "from_estimator": "pool.from_estimator",

@@ -3,6 +3,7 @@
 HaystatError (ValueError)
 ├── PoolError              the pool cannot be built from what was given
 │   ├── BadScore           a score is NaN, infinite or not a number
+│   ├── BadSignal          a signal is infinite, constant, missing everywhere, or the label itself
 │   ├── LengthMismatch     arrays that describe the same items differ in length
 │   ├── DuplicateId        two items share an id
 │   ├── EmptyPool          no items
@@ -42,6 +43,10 @@ class PoolError(HaystatError):
 
 class BadScore(PoolError):
     """A score is NaN, infinite or not a number."""
+
+
+class BadSignal(PoolError):
+    """A signal is infinite, constant, missing everywhere, or the label itself."""
 
 
 class LengthMismatch(PoolError):

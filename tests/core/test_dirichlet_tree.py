@@ -8,7 +8,8 @@ from scipy import optimize
 from scipy.special import softmax
 
 from haystat.models.dirichlet_tree import DirichletTree
-from haystat.models.em import log_posterior, m_step, run_em
+from haystat.models.em import log_posterior, m_step
+from haystat.models.em_loops import run_em
 from haystat.pool.tree import balanced_tree, flat_tree, tree_from_parents
 
 # Root 0 with children 1 and 2; 1 is stratum 0; 2 has children 3, 4, 5: strata 1, 2, 3.

@@ -11,7 +11,7 @@ import haystat as hs
 from haystat import designs
 from haystat.designs.adaptive import AdaptiveState
 from haystat.models.dirichlet_tree import DirichletTree, TreeState
-from haystat.models.em import run_em
+from haystat.models.em_loops import run_em
 from haystat.pool.problem import pose
 from haystat.pool.tree import balanced_tree
 

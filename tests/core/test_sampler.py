@@ -11,7 +11,8 @@ from scipy import stats
 
 from haystat import designs
 from haystat.designs.base import Sheet
-from haystat.designs.replacement import Proposal, draw, merge_hits, repeats
+from haystat.designs.first_hits import merge_hits
+from haystat.designs.replacement import Proposal, draw, repeats
 
 SIZE = 7
 # Two cells of three and two items nobody has asked about, one pending item in the first cell, one

@@ -19,29 +19,30 @@ HERE = Path(__file__).parent
 PATIENCE = 180  # seconds for a server to start
 
 
+def folders():
+    """Folders with a tool that was installed whole: make tools, or the variable HAYSTAT_TOOLS."""
+    root = Path(os.environ.get("HAYSTAT_TOOLS") or HERE.parents[1] / ".tools")
+    return sorted(mark.parent for mark in root.glob("*/ready"))
+
+
 def python_with(package):
-    """A Python that can import a package: this one, or one in the folder HAYSTAT_TOOLS."""
+    """A Python that can import a package: this one, or one of `make tools`."""
     if importlib.util.find_spec(package) is not None:
         return sys.executable
-    for candidate in Path(os.environ.get("HAYSTAT_TOOLS", "nowhere")).glob("*/bin/python"):
-        found = subprocess.run(
-            [candidate, "-c", f"import importlib.util as u; exit(u.find_spec({package!r}) is None)"]
-        )
-        if found.returncode == 0:
-            return str(candidate)
-    pytest.skip(
-        f"{package} is not installed: make tools, or pip install it into an environment in the "
-        "folder that HAYSTAT_TOOLS names"
-    )
+    look = f"import importlib.util as u; exit(u.find_spec({package!r}) is None)"
+    for python in (folder / "bin" / "python" for folder in folders()):
+        if python.exists() and subprocess.run([python, "-c", look]).returncode == 0:
+            return str(python)
+    pytest.skip(f"{package} is not installed: make tools")
     raise AssertionError
 
 
 def program(name):
-    """A program on the path, or of npm in the folder HAYSTAT_TOOLS."""
-    root = Path(os.environ.get("HAYSTAT_TOOLS", "nowhere"))
-    found = shutil.which(name) or next(map(str, root.glob(f"*/node_modules/.bin/{name}")), None)
+    """A program on the path, or one that npm installed for `make tools`."""
+    own = [folder / "node_modules" / ".bin" / name for folder in folders()]
+    found = shutil.which(name) or next((str(path) for path in own if path.exists()), None)
     if found is None:
-        pytest.skip(f"{name} is not installed: npm install {name} in a folder of HAYSTAT_TOOLS")
+        pytest.skip(f"{name} is not installed: make tools")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import haystat as hs
 from haystat.errors import BadOption
 from haystat.formats import FORMATS, Target, judged
+from haystat.formats.conversation import conversation, message
 from haystat.formats.traces import Trace, Verdict
 
 
@@ -87,6 +89,22 @@ def test_a_verdict_that_names_no_class_is_refused():
     with pytest.raises(BadOption, match="no number"):
         log.pool(classes=None)
     assert log.pool(classes=("fine", "failure"), strata=1).classes == ("fine", "failure")
+
+
+def test_a_terminal_obeys_nothing_in_a_trace(tmp_path, run, monkeypatch):
+    text = conversation(
+        [message("user", "Hi \x1b[2J\x1b]0;owned\x07 there"), message("tool", "ok")]
+    )
+    path = tmp_path / "s.haystat"
+    show = {"chat": [text] * 4, "why": ["\x1b[31mbecause"] * 4}
+    pool = hs.Pool([0.1, 0.4, 0.6, 0.9], strata=2)
+    hs.Study.create(path, pool, random_state=0, show=show, after=["why"]).close()
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\nq\n"))
+    out = run("label", path, "-n", 2)
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "[user] Hi" in out
+    assert out.index("[user] Hi") < out.index("because")
 
 
 def test_numbers_go_to_a_file(tmp_path, run):

@@ -181,7 +181,7 @@ def test_a_study_without_its_pool_says_what_it_cannot_tell(table, tmp_path):
     _, scores, label = table
     pool = hs.Pool(scores, strata=16, threshold=0.5)
     path = tmp_path / "a.haystat"
-    with hs.Study.create(path, pool, random_state=1) as study:
+    with hs.Study.create(path, pool, random_state=1, candidates=len(pool) // 2) as study:
         study.tell({q.item: int(label[q.item]) for q in study.ask(80)})
         there = study.estimate("average_precision")
     without = pytest.raises(hs.errors.NoSupport, match=r"Study\.open\(path, pool=pool\)")

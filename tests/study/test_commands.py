@@ -184,7 +184,7 @@ def test_pairs_skips_and_corrections(haystat, study, truth):
     assert kinds.count("correction") == 3
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "feather"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "feather"])
 def test_answers_go_out_and_come_in(haystat, study, truth, tmp_path, pool_file, kind):
     asked = json.loads(haystat("ask", study, "-n", 12, "--json")[1])
     items = [question["item"] for question in asked]

@@ -86,6 +86,18 @@ def test_the_reasons_come_with_the_answer_and_not_before(judged_file):
         assert SECRET not in json.dumps(told["questions"])
 
 
+def test_a_change_of_mind_after_the_reasons_says_so(judged_file):
+    path, _ = judged_file
+    with calling(path) as caller:
+        item = caller.post("/api/ask", {"n": 1, "annotator": "ann"}).json()["questions"][0]["item"]
+        for label in (0, 1):
+            told = {"answers": [{"item": item, "label": label}], "annotator": "ann"}
+            assert caller.post("/api/tell", {**told, "correct": True}).status_code == 200
+    with hs.Study.open(path) as study:
+        (correction,) = [entry for entry in study.entries if entry.kind == "correction"]
+    assert "after the judge's reasons" in correction.payload
+
+
 def test_nowhere_else_are_the_reasons_shown_before_the_answer(judged_file):
     path, _ = judged_file
     with hs.Study.open(path) as study:

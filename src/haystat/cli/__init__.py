@@ -14,21 +14,7 @@ import typer
 
 from haystat import __version__
 from haystat.cli import streams
-from haystat.cli.ask import ask, correct, skip, tell
-from haystat.cli.bench import bench
-from haystat.cli.bridges import export, import_answers, pool
-from haystat.cli.compare import compare
-from haystat.cli.demo import demo
-from haystat.cli.gate import gate
-from haystat.cli.label import label
-from haystat.cli.new import new
-from haystat.cli.plan import plan
-from haystat.cli.report import report
-from haystat.cli.reproduce import reproduce
-from haystat.cli.serve import serve
-from haystat.cli.sketch import sketch
-from haystat.cli.status import estimate, log, merge, status, verify
-from haystat.cli.threshold import threshold
+from haystat.cli.commands import LazyGroup
 from haystat.core.disk import is_wrong_path
 from haystat.errors import EngineError, HaystatError, RemoteError, StorageError
 
@@ -38,6 +24,7 @@ FAILURES = (StorageError, EngineError, RemoteError, MemoryError)
 
 app = typer.Typer(
     help="How good is a classifier when positives are needles in a haystack?",
+    cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -56,23 +43,6 @@ def options(
     ),
 ) -> None:
     """How good is a classifier when positives are needles in a haystack?"""
-
-
-app.command()(demo)
-app.command()(bench)
-app.command()(plan)
-app.command()(compare)
-app.command()(reproduce)
-
-for command in (new, ask, tell, label, status, estimate, skip, correct, log, verify, merge, export):
-    app.command()(command)
-app.command("import")(import_answers)
-app.command()(pool)
-app.command()(sketch)
-app.command()(report)
-app.command()(threshold)
-app.command()(gate)
-app.command()(serve)
 
 
 def main() -> None:

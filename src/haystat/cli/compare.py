@@ -39,6 +39,10 @@ def compare(
         print_json(comparison_dict(found))
         return
     out = console()
+    if not found.n_labels:
+        out.print(str(found), markup=False)
+        out.print(f"Next: haystat label {study}, or haystat serve {study}", markup=False)
+        return
     out.print(f"{found.measure} from {found.n_labels:,} labels", markup=False)
     table = plain_table("system", found.measure, "low", "high")
     for row in found.standings:

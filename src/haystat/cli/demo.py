@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from haystat.demo import LinkagePool, make_linkage_pool
+from haystat.display.extras import needed
+from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, worth_sentence
 from haystat.loop.evaluation import Evaluation
 from haystat.measures import resolve
@@ -20,8 +23,14 @@ from haystat.pool import Pool
 
 MEASURES = ["f1", "precision", "recall"]
 DESIGNS = ("assisted", "adaptive", "passive")
-COLOURS = ("#0072B2", "#009E73", "#D55E00")
 BATCH = 50
+#: design -> what it is
+WORDS = {
+    "assisted": "the default of haystat",
+    "adaptive": "the paper's design. Its estimate can be far off until a heavy item is drawn, "
+    "and its interval is as wide as that allows",
+    "passive": "labels drawn at random, of which hardly any is a match",
+}
 
 
 @dataclass(frozen=True)
@@ -56,9 +65,9 @@ def demo(
         typer.echo(json.dumps(_as_dict(runs, truth), indent=2))
     else:
         _show(console, runs, truth, labels)
-    _save_picture(runs, truth, picture)
-    console.print(f"\nPicture saved as {picture}.")
-    console.print("Now answer some questions yourself: make serve, or haystat serve --demo")
+    console.print(f"\n{_picture(runs, truth, picture)}")
+    first = "" if find_spec("starlette") else "pip install 'haystat[web]', then "
+    console.print(f"Now answer some questions yourself: {first}haystat serve --demo", markup=False)
 
 
 def _truth(pool: Pool, pairs: LinkagePool) -> np.ndarray:
@@ -90,6 +99,17 @@ def _run(
     return Run(design, estimates)
 
 
+def _picture(runs: list[Run], truth: np.ndarray, path: Path) -> str:
+    """Save the picture, if there is matplotlib; what to say about it."""
+    try:
+        with needed("the picture", "matplotlib", "plots"):
+            from haystat.demo.picture import save_picture
+    except BadOption as error:
+        return f"No picture: {error}"
+    save_picture([(run.design, run.estimates) for run in runs], MEASURES, truth, path)
+    return f"Picture saved as {path}."
+
+
 def _as_dict(runs: list[Run], truth: np.ndarray) -> dict[str, Any]:
     result: dict[str, Any] = {"truth": dict(zip(MEASURES, truth.tolist(), strict=True))}
     for run in runs:
@@ -117,36 +137,10 @@ def _show(console: Console, runs: list[Run], truth: np.ndarray, labels: int) -> 
     for run in runs:
         for warning in run.estimates[-1].warnings:
             console.print(f"{run.design}: {warning}")
+    for name, text in WORDS.items():
+        console.print(f"{name}: {text}.", markup=False)
 
 
 def _cell(estimate: Estimate, index: int) -> str:
     value, (low, high) = estimate.values[index], estimate.intervals[index]
     return "unknown" if np.isnan(value) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
-
-
-def _save_picture(runs: list[Run], truth: np.ndarray, path: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(MEASURES), figsize=(10, 3.4), sharey=True)
-    for index, (name, axis) in enumerate(zip(MEASURES, axes, strict=True)):
-        for run, colour in zip(runs, COLOURS, strict=True):
-            n_labels = [estimate.n_labels for estimate in run.estimates]
-            ends = np.array([estimate.intervals[index] for estimate in run.estimates])
-            values = [estimate.values[index] for estimate in run.estimates]
-            if run is runs[0]:
-                axis.fill_between(n_labels, *ends.T, color=colour, alpha=0.2, lw=0)
-            else:  # bands on top of each other are hard to tell apart
-                axis.plot(n_labels, ends, color=colour, lw=0.9, ls=":")
-            known = "" if np.isfinite(values).any() else " (undefined)"
-            axis.plot(n_labels, values, color=colour, label=run.design + known)
-        axis.axhline(truth[index], color="black", ls="--", lw=1, label="truth")
-        axis.set(title=name, xlabel="labels", ylim=(0, 1))
-    axes[0].set_ylabel("estimate and 95% interval")
-    lines = [line for line in axes[0].get_lines() if not line.get_label().startswith("_")]
-    figure.legend(handles=lines, loc="lower center", ncols=len(lines), frameon=False)
-    figure.tight_layout(rect=(0, 0.07, 1, 1))
-    figure.savefig(path, dpi=150)
-    plt.close(figure)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from haystat.cli.judged import (
     refuse_columns,
 )
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
+from haystat.core.arrow_files import text_columns
 from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
@@ -36,6 +39,9 @@ UNBLOCKED = typer.Option(
 KEY = typer.Option(
     None, help="Column with the id in these tables; by default that of --id without _l and _r."
 )
+#: columns of text that may hold the answer, or what a system thinks of it
+GIVES_AWAY = re.compile(r"label|truth|gold|target|class|score|prob|pred|weight|answer|match", re.I)
+MOST_SHOWN = 12
 KNOWN = typer.Option(
     [],
     help="File of labels that people already have: item, label and, of a random sample, inclusion.",
@@ -67,6 +73,9 @@ def new(
         None, help="Column with what an item counts: views, money. All measures are weighted."
     ),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
+    signal: list[str] = typer.Option(
+        [], help="Columns with other information: an old score, a verdict, a category."
+    ),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
     compare: bool = typer.Option(
         False, "--compare", help="Choose items that tell the systems apart."
@@ -104,6 +113,10 @@ def new(
     known: list[Path] = KNOWN,
     known_as: str | None = KNOWN_AS,
     inclusion: float | None = INCLUSION,
+    question: str = typer.Option("", help="What people are asked, above every item."),
+    names: str = typer.Option("", help="The labels as people see them, with commas."),
+    keys: str = typer.Option("", help="A key for each label, with commas, such as d,k."),
+    image: list[str] = typer.Option([], help="Columns with paths of pictures, beside the pool."),
     as_json: bool = JSON,
 ) -> None:
     """Make a study: one file that holds the evaluation of a pool from the first question on.
@@ -111,22 +124,23 @@ def new(
     Example: haystat new cats.haystat pool.parquet --id id --score score --show name,text
     """
     wanted = _measure(split(measure), compare)
+    page = _page(question, split(names), split(keys), split(",".join(image)), guidelines)
     options = dict(_option(text) for text in option)
     if design is not None:
         designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
+    columns_named = [*score, *prediction, *split(id or ""), *split(",".join(after))]
     classes_of = None if numbers else values(classes)
     given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": classes_of}
     given["seed"] = number
     hidden = tuple(split(",".join(after)))
-    rules = None if guidelines is None else read_guidelines(guidelines)
     columns: dict[str, Any] | None = None
     groups = tuple(split(",".join(column)))
     source: Any
     if tool is not None:
         named = {"score": score, "id": id, "prediction": prediction, "weight": weight}
-        refuse_columns(**named, show=show, after=after)
+        refuse_columns(**named, show=show, after=after, signal=signal)
         log = formats.read_log(pool, tool, judge, fails)
         source = log.pool(groups, **given)
         columns, hidden = {**log.show, **log.after}, tuple(log.after)
@@ -138,13 +152,14 @@ def new(
             id if reader is None else id_columns(id),
             tuple(prediction),
             groups,
-            (*split(",".join(show)), *hidden),
+            (*_shown(pool, [*show, *image], reader, columns_named), *hidden),
             given,
             reader,
             table,
             tuple(unblocked),
             key_column(key, id),
             weight,
+            tuple(split(",".join(signal))),
         )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
@@ -166,8 +181,8 @@ def new(
             **options,
         )
     with made:
-        if rules is not None:
-            keep_options(made, PageOptions(guidelines=rules))
+        if page != PageOptions():
+            keep_options(made, page)
         status, in_use, notes = made.status(), made.in_use, made.doubts
     if tool is not None and log.n_left_out:
         notes.append(left_out(log))
@@ -175,6 +190,11 @@ def new(
         notes.append(
             "The labeller will see nothing but the id of an item. Make the study again with "
             "--show and the columns that tell what it is."
+        )
+    elif tool is None and not show and not unblocked:
+        notes.append(
+            f"The labeller will see {', '.join(n for n in source.show if n not in hidden)}. If "
+            "that is too much or too little, make the study again with --show."
         )
     size = study.stat().st_size
     if as_json:
@@ -200,6 +220,31 @@ def _measure(names: list[str], compare: bool) -> Any:
     if len(names) > 1:
         raise BadOption(f"--compare takes one measure, not {len(names)}: {', '.join(names)}")
     return measures.Differences(one)
+
+
+def _page(
+    question: str, names: list[str], keys: list[str], images: list[str], guidelines: Path | None
+) -> PageOptions:
+    """How people are asked."""
+    text = "" if guidelines is None else read_guidelines(guidelines)
+    return PageOptions(question, tuple(names), tuple(images), guidelines=text, keys=tuple(keys))
+
+
+def _shown(
+    pool: Path, show: list[str], reader: str | None, named: Sequence[str]
+) -> tuple[str, ...]:
+    """What the labeller sees, as asked for or by default."""
+    return tuple(split(",".join(show))) or default_show(pool, reader, named)
+
+
+def default_show(pool: Path, reader: str | None, named: Sequence[str]) -> tuple[str, ...]:
+    """What the labeller sees if nobody says: columns of text that give no answer away."""
+    if reader is not None or not pool.is_file():
+        return ()
+    told = {*named}
+    return tuple(
+        name for name in text_columns(pool) if name not in told and not GIVES_AWAY.search(name)
+    )[:MOST_SHOWN]
 
 
 def own_engine(pool: Path, has_id: bool = True) -> str | None:

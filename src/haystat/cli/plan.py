@@ -40,6 +40,7 @@ def plan(
     engine: str | None = ENGINE,
     table: str | None = TABLE,
     seed: int = typer.Option(0, help="Seed of everything random."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
     as_json: bool = JSON,
 ) -> None:
     """How many labels an interval of some width takes, before there is a label.
@@ -59,18 +60,18 @@ def plan(
     )
     with busy(f"reading {pool}"):
         items, _ = source.read()
-    with busy("rehearsing"):
-        found = make_plan(
-            items,
-            of_all_systems(wanted, items),
-            width,
-            design=design,
-            level=level,
-            interval=interval,
-            cap=cap,
-            worlds=worlds,
-            random_state=seed,
-        )
+    found = make_plan(
+        items,
+        of_all_systems(wanted, items),
+        width,
+        design=design,
+        level=level,
+        interval=interval,
+        cap=cap,
+        worlds=worlds,
+        random_state=seed,
+        progress=not quiet,
+    )
     if as_json:
         print_json({**asdict(found), "reachable": found.reachable})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.text import Text
 from haystat.cli.show import plain_table
 from haystat.formats.conversation import shown_conversation
 
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 SIDES = (("_l", "_r"), ("_left", "_right"))
 
 
@@ -48,7 +50,7 @@ def side_by_side(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _text(value: Any) -> str:
+    """A value without what a terminal would obey."""
     chat = shown_conversation(value)
-    if chat is not None:
-        return f"\n{chat}"
-    return "-" if value is None or value == "" else str(value)
+    text = str(value) if chat is None else f"\n{chat}"
+    return "-" if value is None or value == "" else CONTROL.sub("\ufffd", text)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from haystat.core.json_text import json_text
 from haystat.decisions.candidate_thresholds import InUse
-from haystat.inference.estimate import Estimate, worth_sentence
+from haystat.inference.estimate import Estimate, signals_sentence, worth_sentence
 
 MOST_ROWS = 40  # components of an estimate that are shown one by one
 PIPE_WIDTH = 112
@@ -61,6 +61,8 @@ def show_estimate(out: Console, estimate: Estimate) -> None:
     out.print(estimate_line(estimate), markup=False)
     if estimate.scalar and (worth := worth_sentence(estimate.n_labels, estimate.worth[0])):
         out.print(worth, markup=False)
+    if sentence := signals_sentence(estimate.signals):
+        out.print(sentence, markup=False)
     if not estimate.scalar:
         table = plain_table("", "value", "low", "high")
         rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)

@@ -11,6 +11,9 @@ from haystat import measures
 from haystat.comparison.duels import BETTER, INTERVALS, Decided, Duel, duels, n_rivals
 from haystat.core.arguments import brief, checked_choice, checked_integer, several_names
 from haystat.designs.base import Design
+from haystat.display.card import Bar, Card
+from haystat.display.plots import plot_intervals
+from haystat.display.shown import Shown
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.loop.evaluation import Evaluation
@@ -20,6 +23,8 @@ from haystat.measures.combine import Difference, ForSystems
 from haystat.measures.differences import Differences, checked_rivals
 from haystat.measures.outputs import Schema
 from haystat.pool.base import AnyPool
+
+NO_LABELS = "no labels yet, so nothing is known. Answer some questions first."
 
 
 class Labelled(Protocol):
@@ -45,8 +50,8 @@ class Standing:
     high: float
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """Systems from the best to the worst, and every pair of them.
 
     against_best are the duels of the best with every other system, pairs all of them. Intervals
@@ -89,6 +94,8 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = [f"{self.measure} of {len(self.standings)} systems from {self.n_labels:,} labels"]
+        if not self.n_labels:
+            return f"{lines[0]}: {NO_LABELS}"
         wide = max(len(row.system) for row in self.standings)
         for row in self.standings:
             lines.append(f"  {row.system:<{wide}}  {row.value:.4f} [{row.low:.4f}, {row.high:.4f}]")
@@ -96,6 +103,43 @@ class Comparison:
             found = f"{duel.difference:+.4f} [{duel.low:+.4f}, {duel.high:+.4f}]"
             lines.append(f"{duel.system} - {duel.other}: {found}: {duel.verdict(self.level)}")
         return "\n".join([*lines, *(f"note: {warning}" for warning in self.warnings)])
+
+    __repr__ = __str__
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the lead of the best system over every other one; returns the axes."""
+        duels = self.against_best
+        return plot_intervals(
+            [f"{duel.system} - {duel.other}" for duel in duels],
+            [duel.difference for duel in duels],
+            [(duel.low, duel.high) for duel in duels],
+            title=f"{self.n_labels:,} labels, {self.level:.0%} intervals",
+            x_title=f"difference in {self.measure}",
+            ax=ax,
+        )
+
+    def _card(self) -> Card:
+        duels = self.against_best
+        bars = [Bar(f"{d.system} - {d.other}", d.difference, d.low, d.high) for d in duels]
+        ends = np.abs([(bar.low, bar.high) for bar in bars]).max(initial=0.0)
+        rows = [
+            (row.system, f"{row.value:.4f}", f"{row.low:.4f} to {row.high:.4f}")
+            for row in self.standings
+        ]
+        verdicts = tuple(f"{d.system}, {d.other}: {d.verdict(self.level)}." for d in duels)
+        return Card(
+            f"{self.measure} of {len(self.standings)} systems from {self.n_labels:,} labels",
+            bars=tuple(bars) if self.n_labels else (),
+            ends=(-float(ends), float(ends)),
+            heads=("system", self.measure, f"{self.level:.0%} interval"),
+            rows=tuple(rows) if self.n_labels else (),
+            facts=verdicts if self.n_labels else (),
+            warnings=self.warnings if self.n_labels else (NO_LABELS.capitalize(),),
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = ("system", "other", "difference", "low", "high", "winner", "labels_left")
+        return {name: [getattr(duel, name) for duel in self.pairs] for name in names}
 
 
 def compare(

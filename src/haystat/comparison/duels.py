@@ -41,6 +41,8 @@ class Duel:
 
     def verdict(self, level: float) -> str:
         """In words."""
+        if np.isnan(self.difference):
+            return "not known yet; label some items first"
         if self.winner is not None:
             loser = self.other if self.winner == self.system else self.system
             return f"{self.winner} is better than {loser} at {level:.0%}"

@@ -1,4 +1,4 @@
-"""Named columns of a file: Parquet, CSV, Feather, JSON lines and HDF5."""
+"""Named columns of a file: Parquet, CSV and TSV, Feather, JSON lines and HDF5."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from haystat.errors import FileError, UnknownName
 
 Columns = Mapping[str, NDArray[Any]]
 LEADING_ZERO = "^[+-]?0[0-9]"
+SEPARATORS = (",", ";", "\t", "|")
+SNIFFED = 1 << 16  # bytes from which a CSV file's spelling is told
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+DECIMAL_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 DEEPEST = 100  # lists and objects of JSON within each other
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
@@ -45,12 +49,12 @@ def _read(path: Path, names: Sequence[str], optional: Sequence[str]) -> Any:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise FileError(f"{path} is of no known kind; give a file ending in {', '.join(READERS)}")
-    with _readable(path):
+    with readable_table(path):
         return reader(path, names, optional)
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable_table(path: Path) -> Iterator[None]:
     """Turn whatever a library says about a damaged file into one line."""
     try:
         yield
@@ -107,14 +111,35 @@ def _read_feather(path: Path, names: Sequence[str], optional: Sequence[str]) -> 
 def _read_csv(path: Path, names: Sequence[str], optional: Sequence[str]) -> Any:
     from pyarrow import csv
 
-    with csv.open_csv(path) as file:
+    separator, point = spelling_of(path)
+    parse = csv.ParseOptions(delimiter=separator)
+    with csv.open_csv(path, parse_options=parse) as file:
         present = file.schema.names
     chosen = _chosen(path, present, names, optional)
-    table = csv.read_csv(path, convert_options=csv.ConvertOptions(include_columns=chosen))
-    return _with_leading_zeros(path, table)
+    convert = csv.ConvertOptions(include_columns=chosen, decimal_point=point)
+    table = csv.read_csv(path, parse_options=parse, convert_options=convert)
+    return _with_leading_zeros(path, table, parse)
 
 
-def _with_leading_zeros(path: Path, table: Any) -> Any:
+def spelling_of(path: Path) -> tuple[str, str]:
+    """What separates the fields of a CSV file, and what the decimal point is.
+
+    The separator is the one of , ; tab | that the header has most of, a comma in doubt. Where it is
+    no comma, numbers such as 0,25 have a decimal comma, unless some have a point.
+    """
+    with path.open("rb") as file:
+        lines = file.read(SNIFFED).decode("utf-8-sig", errors="replace").splitlines()
+    header = re.sub(r'"[^"]*"', "", lines[0]) if lines else ""
+    separator = max(SEPARATORS, key=header.count)
+    if separator == ",":
+        return separator, "."
+    fields = [f.strip('" ') for line in lines[1:] for f in line.split(separator)]
+    commas = sum(DECIMAL_COMMA.fullmatch(f) is not None for f in fields)
+    points = sum(DECIMAL_POINT.fullmatch(f) is not None for f in fields)
+    return separator, "," if commas > points else "."
+
+
+def _with_leading_zeros(path: Path, table: Any, parse: Any) -> Any:
     """A CSV column in which a whole number begins with 0 is text: 00966 and 966 are two ids."""
     import pyarrow
     from pyarrow import compute, csv
@@ -125,7 +150,7 @@ def _with_leading_zeros(path: Path, table: Any) -> Any:
     as_text = csv.ConvertOptions(
         include_columns=numbers, column_types=dict.fromkeys(numbers, pyarrow.string())
     )
-    texts = csv.read_csv(path, convert_options=as_text)
+    texts = csv.read_csv(path, parse_options=parse, convert_options=as_text)
     for name in numbers:
         if compute.any(compute.match_substring_regex(texts[name], LEADING_ZERO)).as_py():
             table = table.set_column(table.column_names.index(name), name, texts[name])
@@ -196,6 +221,7 @@ READERS: dict[str, Reader] = {
     ".parquet": _read_parquet,
     ".pq": _read_parquet,
     ".csv": _read_csv,
+    ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
     ".feather": _read_feather,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import hypergeom, norm
+from scipy.special import ndtr, ndtri
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.pool.known import KINDS, Known
@@ -56,7 +56,7 @@ def _not_spread(score: FloatArray, index: IntArray, weight: FloatArray) -> list[
     size, n = len(score), len(index)
     doubts = []
     total, spread = weight.sum(), np.sqrt(np.sum(weight * (weight - 1)))
-    if abs(total - size) > norm.isf(SUSPICIOUS / 2) * spread + weight.max():
+    if abs(total - size) > -ndtri(SUSPICIOUS / 2) * spread + weight.max():
         doubts.append(
             f"The inclusion probabilities of the known sample make its {n:,} items stand for "
             f"{total:,.0f}, and the pool has {size:,}: labels or probabilities are missing. "
@@ -81,7 +81,7 @@ def _least_likely(score: FloatArray, index: IntArray, weight: FloatArray) -> tup
     ordered, seen_at = np.sort(score), score[index]
     rank, count = _ranks(ordered)
     place_of = np.searchsorted(ordered[np.cumsum(count) - 1], seen_at)
-    marks = (norm.ppf(rank), np.log1p(-rank))
+    marks = (ndtri(rank), np.log1p(-rank))
     drift = min(_drift(mark, count, place_of, weight) for mark in marks)
     cuts = _cuts(ordered)
     above = seen_at[:, None] >= cuts
@@ -125,7 +125,7 @@ def _drift(mark: FloatArray, count: IntArray, place: IntArray, weight: FloatArra
     else:
         off = weight @ centred[place]
         spread = np.sqrt(np.sum(weight * (weight - 1) * centred[place] ** 2))
-    return float(2 * norm.sf(abs(off) / spread)) if spread > 0 else 1.0
+    return float(2 * ndtr(-abs(off) / spread)) if spread > 0 else 1.0
 
 
 def _chance(size: int, n_above: IntArray, above: BoolArray, weight: FloatArray) -> FloatArray:
@@ -136,6 +136,8 @@ def _chance(size: int, n_above: IntArray, above: BoolArray, weight: FloatArray) 
     """
     n = len(weight)
     if np.ptp(weight) == 0:
+        from scipy.stats import hypergeom  # takes half a second to import
+
         seen = above.sum(axis=0)
         below, beyond = (
             hypergeom.cdf(seen, size, n_above, n),
@@ -146,7 +148,7 @@ def _chance(size: int, n_above: IntArray, above: BoolArray, weight: FloatArray) 
     off = above - share
     variance = (weight * (weight - 1)) @ off**2
     least = np.maximum(weight.mean() ** 2 * n * share * (1 - share), weight.max() ** 2)
-    return np.asarray(2 * norm.sf(np.abs(weight @ off) / np.sqrt(np.maximum(variance, least))))
+    return np.asarray(2 * ndtr(-np.abs(weight @ off) / np.sqrt(np.maximum(variance, least))))
 
 
 def sample_doubts(problem: Problem, counts: FloatArray) -> list[str]:
@@ -177,7 +179,7 @@ def sample_doubts(problem: Problem, counts: FloatArray) -> list[str]:
     both = (n_sample > 0) & (n > n_sample)
     off = float((total(events * drawn) - expected)[both].sum())
     # Of a few labels a normal law is too sure: half an event is no evidence.
-    if not spread > 0 or 2 * norm.sf(max(abs(off) - 0.5, 0.0) / spread) >= UNLIKELY:
+    if not spread > 0 or 2 * ndtr(-max(abs(off) - 0.5, 0.0) / spread) >= UNLIKELY:
         return []
     what = "positives" if problem.n_classes == 2 else "wrong predictions"
     return [

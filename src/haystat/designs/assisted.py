@@ -22,11 +22,11 @@ from haystat.errors import BadOption
 from haystat.inference.assisted import assisted_from
 from haystat.inference.estimate import Estimate
 from haystat.inference.sample import Sample
+from haystat.inference.signals import refuse_labels
 from haystat.measures.base import Measure
 from haystat.models.known_view import view_of
 from haystat.models.label_view import LabelView
 from haystat.models.posterior import QUICK, mean_root
-from haystat.models.regions import Regions
 from haystat.models.settings import ModelSettings
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
@@ -111,6 +111,7 @@ class Assisted(ModelSettings, Design):
         n: int,
         rng: np.random.Generator,
     ) -> Choice:
+        refuse_labels(problem.cells.signals, state.labelled)
         size, unasked = problem.cells.size, sheet.unasked
         before = np.zeros(len(size)) if sheet.inclusion is None else sheet.inclusion
         rates = stage_rates(self.sizes(problem, state), before, unasked, n, self.least)
@@ -142,7 +143,7 @@ class Assisted(ModelSettings, Design):
         weights = problem.measure.component_weights()
         spread = np.sqrt(label_variance(share, seen, influence, weights))
         total = float(spread @ size)
-        even = self._even(size, np.asarray(problem.losses.support.any(axis=1)), state.view.regions)
+        even = self._even(size, np.asarray(problem.losses.support.any(axis=1)), state.view.parts)
         if not total > 0:
             return even
         low, high = self.uniform
@@ -159,13 +160,17 @@ class Assisted(ModelSettings, Design):
             share = state.view.shares(mean_root(model, mixture, n, events), state.labelled)
         return replace(state, share=share, modes=mixture.fits.mode)
 
-    def _even(self, size: IntArray, reach: NDArray[np.bool_], regions: Regions) -> FloatArray:
+    def _even(
+        self, size: IntArray, reach: NDArray[np.bool_], parts: tuple[IntArray, ...]
+    ) -> FloatArray:
         """Sizes of items that are spread evenly over those in reach, (K,)."""
-        within = regions.total(size * reach)
-        by_item = 1.0 / max(float(within.sum()), 1.0)
-        by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
-        even = (1 - self.by_region) * by_item + self.by_region * by_region[regions.of_cell]
-        return np.where(reach, even, 0.0)
+        even = np.zeros(len(size))
+        for of_cell in parts:
+            within = np.bincount(of_cell, weights=size * reach)
+            by_item = 1.0 / max(float(within.sum()), 1.0)
+            by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
+            even += (1 - self.by_region) * by_item + self.by_region * by_region[of_cell]
+        return np.where(reach, even / len(parts), 0.0)
 
 
 def contradicted(problem: Problem) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from haystat.display.records import shown_text
 from haystat.errors import FileError
 from haystat.formats.base import (
     Format,
@@ -15,7 +16,6 @@ from haystat.formats.base import (
     json_lines,
     named_label,
     read_objects,
-    shown_text,
 )
 from haystat.study.question import Question
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arrow_files import ARROW, arrow_dataset
 from haystat.core.disk import existing_file, not_utf8, readable
 from haystat.core.table_writers import write_rows
-from haystat.core.tables import read_columns
-from haystat.errors import BadOption, FileError, first_line
+from haystat.core.tables import read_columns, readable_table
+from haystat.display.records import paired_names
+from haystat.errors import BadOption, FileError
 from haystat.formats.http_api import Target
 from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
@@ -28,17 +29,6 @@ if TYPE_CHECKING:
 
 #: where our part of a task is kept, in whatever place the tool leaves alone
 OURS = "haystat"
-#: file ending -> what Arrow calls it
-TABLES = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".csv": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
-PAIR = re.compile(r"(?P<name>.+)_(?P<side>[lr])")
 
 
 @dataclass(frozen=True)
@@ -160,23 +150,6 @@ def make_tasks(
     return Tasks(tuple(questions), classes, shown, asked, study.pool.fingerprint)
 
 
-def paired_names(columns: Sequence[str]) -> list[str]:
-    """Names that occur with both endings _l and _r.
-
-    >>> paired_names(["first_l", "first_r", "city_l", "note"])
-    ['first']
-    """
-    matches = [match for match in map(PAIR.fullmatch, columns) if match]
-    sides = {(match["name"], match["side"]) for match in matches}
-    names = dict.fromkeys(match["name"] for match in matches)
-    return [name for name in names if {(name, "l"), (name, "r")} <= sides]
-
-
-def shown_text(value: Any) -> str:
-    """A value as people see it; nothing where it is missing."""
-    return "" if value is None else str(value)
-
-
 def marked(task: Mapping[str, Any], where: str, place: Mapping[str, Any] | None) -> dict[str, Any]:
     """Our part of a task that came back."""
     mark = (place or {}).get(OURS)
@@ -224,20 +197,12 @@ def json_lines(objects: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_table(path: Path) -> dict[str, NDArray[Any]]:
-    """All columns of a Parquet, CSV, Feather or JSON lines file."""
-    return dict(read_columns(path, _column_names(path)))
-
-
-def _column_names(path: Path) -> list[str]:
+    """All columns of a Parquet, CSV, TSV, Feather or JSON lines file."""
     existing_file(path)
-    kind = TABLES.get(path.suffix.lower())
-    if kind is None:
-        raise FileError(f"{path} is of no known kind; give .parquet, .csv, .feather or .jsonl")
-    try:
-        from pyarrow import dataset
-    except ImportError:
-        raise FileError(f"{path} needs pyarrow: pip install 'haystat[frames]'") from None
-    try:
-        return list(dataset.dataset(path, format=kind).schema.names)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read; is it damaged? ({first_line(error)})") from None
+    if path.suffix.lower() not in ARROW:
+        raise FileError(
+            f"{path} is of no known kind; give .parquet, .csv, .tsv, .feather or .jsonl"
+        )
+    with readable_table(path):
+        names = list(arrow_dataset(path).schema.names)
+    return dict(read_columns(path, names))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from haystat.display.records import shown_text
 from haystat.errors import FileError
 from haystat.formats.base import (
     OURS,
@@ -18,7 +19,6 @@ from haystat.formats.base import (
     marked,
     named_label,
     read_objects,
-    shown_text,
 )
 from haystat.formats.label_studio_api import Server, project_tasks
 from haystat.study.question import Question

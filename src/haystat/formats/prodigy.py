@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from haystat.display.records import shown_text
 from haystat.errors import FileError
 from haystat.formats.base import (
     OURS,
@@ -16,7 +17,6 @@ from haystat.formats.base import (
     json_lines,
     marked,
     read_objects,
-    shown_text,
 )
 from haystat.study.question import Question
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.table_writers import write_rows
+from haystat.display.records import paired_names
 from haystat.errors import BadOption, FileError, UnknownName
-from haystat.formats.base import Format, PoolTable, Reply, paired_names, read_table
+from haystat.formats.base import Format, PoolTable, Reply, read_table
 from haystat.study.answer_files import answer_rows
 from haystat.study.study import Study
 
@@ -180,6 +180,8 @@ def _shown(table: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def _columns(frame: Any) -> dict[str, NDArray[Any]]:
+    import narwhals as nw  # only those who give a table wait for it
+
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError:

@@ -12,6 +12,7 @@ from haystat.inference.estimate import Estimate
 from haystat.inference.guarantee import Guarantee, draws_of
 from haystat.inference.posterior import Labels, Pools
 from haystat.inference.sample import Sample, stage_rng
+from haystat.inference.signals import labels_saved, refuse_labels
 from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
 from haystat.measures.base import Measure
@@ -32,6 +33,7 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     """
     if not sample.any_label:
         return unanswered(measure, level)
+    refuse_labels(sample.problem.cells.signals, sample.state.labelled)
     if not _model_tells(sample, measure):
         return weighted(pool, sample, measure, level)
     with one_thread():
@@ -47,6 +49,8 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     )
     variance = variance_in_pools(inside, measure, estimate.details["risk"])
     details = {**estimate.details, "item_variance": variance, "size": sample.problem.size}
+    if sample.problem.cells.signals is not None:
+        details["signals"] = labels_saved(sample.problem, sample.state.share, len(item))
     guarantee = None if pool.foreign else guarantee_of(sample, measure)
     return replace(estimate, guarantee=guarantee, details=details)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from haystat.core.arrays import FloatArray
 from haystat.inference.confidence_sequences import sequence_multiplier
@@ -15,7 +15,7 @@ from haystat.measures.base import Measure
 ROUNDING = 1e-12  # by which the ends of an interval allow for rounding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CredibleEstimate(Estimate):
     """An estimate whose error is told by draws (S, m) of the measure from a posterior.
 
@@ -49,7 +49,7 @@ class CredibleEstimate(Estimate):
 
         A sequence goes m standard errors where an interval goes z; so each end is moved by m / z.
         """
-        z = norm.isf((1 - self.level) / 2)
+        z = ndtri((1 + self.level) / 2)
         stretch = sequence_multiplier(self.level, self.n_labels) / z
         values = self.values[:, None]
         return np.asarray(values + stretch * (self.intervals - values))

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from haystat.core.arguments import checked_number
 from haystat.core.arrays import FloatArray
+from haystat.display.card import Bar, Card, number
+from haystat.display.curves import CurveDisplay
+from haystat.display.plots import plot_intervals
+from haystat.display.shown import Shown
 from haystat.errors import NoSupport
 from haystat.inference.confidence_sequences import sequence_multiplier
 from haystat.inference.guarantee import Guarantee
 from haystat.inference.intervals import Region, band_multiplier, t_quantile
 from haystat.inference.tails import Tails
 
+MOST_SHOWN = 12  # components that are printed or drawn one by one
 
-@dataclass(frozen=True)
-class Estimate:
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """What the labels say about a measure with m components.
 
     terms (n, m) carry its error: terms' terms is the covariance matrix; none (0, m) means that the
@@ -127,9 +134,14 @@ class Estimate:
         """
         variance = self.details.get("item_variance", np.full(len(self.values), np.nan))
         low, high = self.intervals.T
-        error = (high - low) / 2 / norm.isf((1 - self.level) / 2)
+        error = (high - low) / 2 / ndtri((1 + self.level) / 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(variance / (error**2 + variance / self.details.get("size", np.inf)))
+
+    @property
+    def signals(self) -> dict[str, float]:
+        """About how many labels each signal of the pool saved, {name: labels}; none without any."""
+        return dict(self.details.get("signals", {}))
 
     def at(self, level: float) -> Estimate:
         """The same estimate with intervals at another level."""
@@ -197,16 +209,104 @@ class Estimate:
             "components": rows[:most],
             "warnings": list(self.warnings),
             "bounds": [float(end) for end in self.bounds],
+            **({"signals": self.signals} if self.signals else {}),
         }
 
-    def __str__(self) -> str:
-        if not self.scalar:
-            return f"{self.measure}: {len(self.values)} components from {self.n_labels} labels"
-        low, high = self.intervals[0]
-        return (
-            f"{self.measure} = {self.values[0]:.4g} [{low:.4g}, {high:.4g}] at {self.level:.0%} "
-            f"from {self.n_labels} labels"
+    @property
+    def curve_names(self) -> tuple[str, str] | None:
+        """Of a curve, what the first and the second half of the components are; else None."""
+        names: tuple[str, str] | None = self.details.get("curve")
+        return names
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Of a curve, where the score is cut, ascending, (L,); empty of other measures."""
+        return np.asarray(self.details.get("thresholds", np.zeros(0)))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the values with their intervals, or the curve with its band; returns the axes."""
+        if self.curve_names is not None:
+            return CurveDisplay.from_estimate(self).plot(ax).ax_
+        shown = slice(0, MOST_SHOWN)
+        return plot_intervals(
+            self.components[shown],
+            self.values[shown],
+            self.intervals[shown],
+            title=f"{self.n_labels:,} labels, {self.level:.0%} intervals",
+            x_title=self.measure if self.scalar else "",
+            ends=self.bounds if np.all(np.isfinite(self.bounds)) else None,
+            ax=ax,
         )
+
+    def __str__(self) -> str:
+        about = f"at {self.level:.0%} from {self.n_labels} labels"
+        if self.scalar:
+            low, high = self.intervals[0]
+            return f"{self.measure} = {self.values[0]:.4g} [{low:.4g}, {high:.4g}] {about}"
+        if self.curve_names is not None:
+            return self._curve_text(about)
+        width = max(map(len, self.components[:MOST_SHOWN]))
+        rows = zip(self.components, self.values, self.intervals, strict=True)
+        lines = [
+            f"  {name:<{width}}  {value:.4g} [{low:.4g}, {high:.4g}]"
+            for name, value, (low, high) in list(rows)[:MOST_SHOWN]
+        ]
+        left = len(self.values) - len(lines)
+        lines += [f"  … and {left:,} more: to_frame() has all, plot() draws them"] if left else []
+        return "\n".join([f"{self.measure} {about}", *lines])
+
+    __repr__ = __str__
+
+    def _curve_text(self, about: str) -> str:
+        curve = CurveDisplay.from_estimate(self)
+        heads = ("threshold", curve.x_name, curve.y_name)
+        lines = [f"  {a:>10}  {b:>{len(heads[1])}}  {c}" for a, b, c in [heads, *curve.table()]]
+        many = f"{self.measure} over {len(self.thresholds):,} thresholds {about}"
+        return "\n".join([many, *lines, "  to_frame() has all, plot() draws them"])
+
+    def _curve_card(self) -> Card:
+        curve = CurveDisplay.from_estimate(self)
+        return Card(
+            f"{self.measure} over {len(self.thresholds):,} thresholds",
+            picture=curve.svg(),
+            heads=("threshold", curve.x_name, f"{curve.y_name}, {self.level:.0%} interval"),
+            rows=tuple(curve.table()),
+            facts=(f"{self.n_labels:,} labels. to_frame() has all thresholds.",),
+            warnings=self.warnings,
+        )
+
+    def _card(self) -> Card:
+        if self.curve_names is not None:
+            return self._curve_card()
+        rows = zip(self.components, self.values, self.intervals, strict=True)
+        bars = [Bar(name, float(value), *map(float, ends)) for name, value, ends in rows]
+        low, high = self.intervals[0]
+        left = len(bars) - MOST_SHOWN
+        facts = [f"{self.n_labels:,} labels, {self.level:.0%} intervals."]
+        facts += [text for text in [worth_sentence(self.n_labels, float(self.worth[0]))] if text]
+        facts += [f"{left:,} more components: to_frame(), plot()."] if left > 0 else []
+        return Card(
+            self.measure,
+            number(float(self.values[0])) if self.scalar else "",
+            f"{number(float(low))} to {number(float(high))}" if self.scalar else "",
+            tuple(bars[:MOST_SHOWN]),
+            self.bounds,
+            facts=tuple(facts),
+            warnings=self.warnings,
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        low, high = self.intervals.T
+        if self.curve_names is not None:
+            n = len(self.thresholds)
+            columns: dict[str, Any] = {"threshold": self.thresholds}
+            for name, half in zip(self.curve_names, (slice(0, n), slice(n, None)), strict=True):
+                word = name.replace(" ", "_")
+                columns |= {word: self.values[half]}
+                columns |= {f"{word}_low": low[half], f"{word}_high": high[half]}
+            return columns
+        columns = {"component": list(self.components), "value": self.values}
+        return columns | {"low": low, "high": high, "std_error": self.std_errors}
 
 
 def without_width(terms: FloatArray) -> bool:
@@ -246,3 +346,11 @@ def worth_sentence(n_labels: int, worth: float) -> str:
         return ""
     rounded = float(f"{worth:.2g}")
     return f"These {n_labels:,} labels say as much as about {rounded:,.0f} drawn at random."
+
+
+def signals_sentence(saved: Mapping[str, float]) -> str:
+    """What signals were worth, in words; nothing where there are none."""
+    if not saved:
+        return ""
+    each = ", ".join(f"{name} {float(f'{labels:.2g}'):,.0f}" for name, labels in saved.items())
+    return f"Labels that each signal saved, about: {each}."

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
-from haystat.inference.betting import FRACTIONS, N_NODES, stage_tables, trace, wager
 
 #: grids of tau, each a refinement of the one before, and the share of alpha spent on it
 GRIDS = ((32, 0.03), (256, 0.07), (2048, 0.9))
@@ -116,6 +115,9 @@ class Bets:
     """Bets on draws: on "the measure is above tau" (sign 1) or "below tau" (sign -1), any tau."""
 
     def __init__(self, draws: Draws, numerator: FloatArray, denominator: FloatArray) -> None:
+        # Here, not above: numba takes a quarter of a second to import.
+        from haystat.inference.betting import FRACTIONS, N_NODES, stage_tables, trace
+
         draws = _in_order(draws)
         if draws.shares is None:
             draws = _with_guesses(draws, numerator, denominator)
@@ -143,6 +145,8 @@ class Bets:
         If the measure is not above (below) tau, the largest exceeds 1 / alpha with probability
         alpha at most.
         """
+        from haystat.inference.betting import wager
+
         largest, last = wager(tau, sign, enough, *self._inputs[sign])
         return float(largest), float(last)
 

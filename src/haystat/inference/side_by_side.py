@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from haystat.core.arrays import FloatArray
 from haystat.inference.credible import credible_band
@@ -19,7 +18,7 @@ from haystat.measures.base import Measure
 SUMS = ("square", "cube", "possible")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SideBySide(Estimate):
     """Estimates of several measures; the terms are those of all, for their covariance."""
 
@@ -106,6 +105,8 @@ def side_by_side(
         exact = [np.full(len(part.values), len(part.terms) == 0) for part in parts]
         terms = np.where(np.concatenate(exact), 0.0, joint().terms)
     else:
+        from scipy.linalg import block_diag  # seldom needed, and slow to import
+
         terms = block_diag(*(part.terms for part in parts))
         warnings = (
             *warnings,

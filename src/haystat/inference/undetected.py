@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from scipy.stats import beta, hypergeom
-
 LARGEST_COUNTED = 1_000_000  # items up to which the hypergeometric distribution is used
 
 
@@ -20,6 +18,8 @@ def most_positives(size: int, n_labelled: int, n_positive: int, level: float = 0
     """
     if n_labelled == 0:
         return size
+    from scipy.stats import beta, hypergeom  # takes half a second to import
+
     unseen = size - n_labelled
     if size > LARGEST_COUNTED:
         share = beta.ppf(level, n_positive + 1, n_labelled - n_positive) if unseen else 0.0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from haystat import measures
-from haystat.core.arrays import BoolArray
+from haystat.core.arrays import BoolArray, FloatArray
 from haystat.decisions.known_doubts import sample_doubts
 from haystat.inference.assisted import same_facts
 from haystat.inference.census import census
@@ -61,8 +61,18 @@ def estimate_from(
     parts = measure.side_by_side()
     alone = [_alone(pool, ledger, part, level, options) for part in parts]
     if len(alone) == 1:
-        return alone[0]
+        return _with_thresholds(alone[0], measure)
     return side_by_side(measure, alone, lambda: _alone(pool, ledger, measure, level, options))
+
+
+def _with_thresholds(estimate: Estimate, measure: Measure) -> Estimate:
+    """The estimate of a curve knows at which thresholds."""
+    if measure.curve is None:
+        return estimate
+    grid: FloatArray = getattr(measure, "grid")  # noqa: B009
+    return replace(
+        estimate, details={**estimate.details, "thresholds": grid, "curve": measure.curve}
+    )
 
 
 def _alone(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,14 @@ from haystat.errors import AnswerError, BadOption, BudgetError, ConflictingAnswe
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.loop.annotators import Agreement, agreement
 from haystat.loop.estimates import estimate_state
+from haystat.loop.journal import now_utc
 from haystat.loop.questions import checked_answers
 from haystat.loop.score_regions import score_regions
 from haystat.loop.shared_state import SharedState
+from haystat.loop.shown import ShownLoop
 from haystat.loop.stages import stage_records
 from haystat.loop.state import Answer, State
+from haystat.loop.status import Status, status_of
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 
@@ -31,7 +35,7 @@ RandomState = int | np.random.Generator | None
 MOST_ASKED = 1 << 20  # questions at a time, where an item may be asked about again
 
 
-class Loop(ABC):
+class Loop(ShownLoop, ABC):
     """What people do with an evaluation, wherever its journal is kept.
 
     `settings` are what it was made with; `pool`, `measure` (bound to the pool), `design` and `seed`
@@ -145,7 +149,8 @@ class Loop(ABC):
     ) -> Estimate:
         """Ask `oracle` until `budget` labels are in or `until(estimate)` holds.
 
-        oracle takes a list of items and returns their labels in that order.
+        oracle takes a list of items and returns their labels in that order. Labels that were
+        carried over from an earlier version cost nothing of the budget.
         """
         with self._shared.reading() as state:
             nameless, again = state.rules.nameless, state.ledger.soft
@@ -162,7 +167,7 @@ class Loop(ABC):
                 f"give at most {self.pool.size}"
             )
         with progress_bar("labels", budget, shown=progress) as advance:
-            while (n_labels := self.n_labels) < budget:
+            while (n_labels := self.n_labels - self.n_carried) < budget:
                 queries = self.ask(min(batch_size, budget - n_labels))
                 if not queries:
                     break
@@ -202,9 +207,35 @@ class Loop(ABC):
         with self._shared.reading() as state:
             return [*pool_doubts(state.pool, state.ledger.problem), *state.known.doubts]
 
+    def status(self) -> Status:
+        """How far it is, and who did what."""
+        with self._shared.reading() as state:
+            return status_of(state, now_utc())
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """The state as of now, for reports."""
+        return self._shared.reading()
+
+    def new_state(self) -> Any:
+        """The state before the first entry."""
+        return self._shared.new_state()
+
+    @property
+    def title(self) -> str:
+        """What a report calls it."""
+        return f"evaluation of {self.measure.name}"
+
     @abstractmethod
     def ask(self, n: int = 1) -> list[Any]:
         """Questions that need an answer."""
+
+    def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
+        """Name, labels carried over and estimate of every version in a file, the first first."""
+        return []
+
+    @abstractmethod
+    def whole_pool(self, what: str) -> AnyPool:
+        """The pool with all its items, to do something that takes them; raises if it is gone."""
 
     @property
     @abstractmethod
@@ -222,6 +253,12 @@ class Loop(ABC):
         """Labels taken so far, skipped items left out."""
         with self._shared.reading() as state:
             return int(state.ledger.n_told)
+
+    @property
+    def n_carried(self) -> int:
+        """Labels that were carried over from an earlier version."""
+        with self._shared.reading() as state:
+            return int(state.n_carried)
 
     @property
     def pending(self) -> list[Any]:

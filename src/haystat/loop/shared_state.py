@@ -38,7 +38,7 @@ class SharedState(Generic[S]):
 
     def __init__(self, store: Store, new_state: Callable[[], S], clock: Clock) -> None:
         self._store = store
-        self._new_state = new_state
+        self.new_state = new_state
         self._clock = clock
         self._lock = store.lock
         self._state = new_state()
@@ -83,7 +83,7 @@ class SharedState(Generic[S]):
                     yield
             except BaseException:
                 if self._draft is not None and self._draft.entries:
-                    self._state = self._new_state()  # it has seen what is not in the journal
+                    self._state = self.new_state()  # it has seen what is not in the journal
                 raise
             finally:
                 self._draft = None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from haystat.designs.base import Design
+from haystat.designs.continued import continued
 from haystat.errors import LogError, StorageError
 from haystat.loop.annotators import DISAGREEMENT, Rules
 from haystat.loop.journal import Entry
@@ -62,6 +64,8 @@ class State:
         self.rules = rules
         self.known = known
         problem = pose(pool, measure, oracle)
+        if problem.cells.before is not None:
+            design = continued(design)
         order = pool.candidates(problem.cells)
         items, label = known.of_items(pool, problem, order)
         problem = known.seen_from(pool, problem, items, label)
@@ -73,10 +77,12 @@ class State:
         self.votes: dict[int, dict[str | None, Answer]] = {}
         self.last: Any = None
         self.started = ""
+        self.n_carried = 0  # labels from an earlier version
         self._take: dict[str, Callable[[Any], None]] = {
             "created": self._created,
             "candidates": lambda entry: None,
             "note": lambda entry: None,
+            "carried": self._carried,
             "stage": self._stage,
             "answer": self._answer,
             "skip": self._skip,
@@ -116,6 +122,16 @@ class State:
             answer = self.answer_to(question)
             if answer is not None:
                 yield question, answer
+
+    def draw_totals(self) -> tuple[dict[int, int], dict[int, float]]:
+        """Draws and summed weights of every item, by position, over the finished stages."""
+        draws: dict[int, int] = {}
+        weights: dict[int, float] = {}
+        columns = (column.tolist() for column in self.ledger.draws())
+        for item, count, weight in zip(*columns, strict=True):
+            draws[item] = draws.get(item, 0) + count
+            weights[item] = weights.get(item, 0.0) + count * weight
+        return draws, weights
 
     @property
     def skipped(self) -> list[Answer]:
@@ -186,6 +202,18 @@ class State:
         self.questions.asked([row[0] for row in entry.data["new"]], stage.item)
         self.ledger.add_stage(stage)
 
+    def _carried(self, entry: Entry) -> None:
+        """Items that were drawn in an earlier version are a stage that is answered at once."""
+        self._stage(entry)
+        labels: dict[int, Label | None] = {}
+        rows = zip(entry.data["new"], entry.data["answers"], strict=True)
+        for (item, *_), (label, who, time, reason) in rows:
+            question = self.question_at(item)
+            self.votes[question] = {who: Answer(item, plain(label), who, time, reason)}
+            labels[question] = self.label_of(label)
+        self.ledger.add_labels(labels)
+        self.n_carried = self.ledger.n_told
+
     def _answer(self, entry: Entry) -> None:
         data = entry.data["labels"]
         votes = [self._vote(entry, item, label, "", *key) for item, label, *key in data]
@@ -229,6 +257,14 @@ class State:
 
     def answered(self, question: int, who: str | None) -> None:
         """Somebody has answered a question."""
+
+    def n_held(self, questions: Sequence[int], now: datetime) -> int:
+        """How many of these open questions are in somebody's hands; in memory nobody holds any."""
+        return 0
+
+    def record_of(self, index: int) -> dict[str, Any]:
+        """What people see of an item; in memory nothing is kept of it."""
+        return {}
 
     def _decided(self, votes: dict[str | None, Answer]) -> Label | None:
         """The label that answers settle; None while they do not."""

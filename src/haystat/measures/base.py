@@ -52,6 +52,8 @@ class Measure(ABC):
     meaning: str = ""
     #: whether the measure is precision, recall or an F-measure
     is_f_measure: bool = False
+    #: of a curve over thresholds, what the first and the second half of its components are
+    curve: tuple[str, str] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

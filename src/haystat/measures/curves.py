@@ -117,6 +117,7 @@ class PRCurve(OverThresholds):
     """Precision at each threshold, then recall at each threshold, in ascending order."""
 
     name = "pr_curve"
+    curve = ("precision", "recall")
 
     def value(self, risk: FloatArray) -> FloatArray:
         """g: the measure at a risk, (d,) -> (2L,); NaN where it is undefined."""

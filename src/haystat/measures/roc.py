@@ -41,6 +41,7 @@ class ROCCurve(OverLogits):
     """False positive rate at each threshold, then recall at each, in ascending order."""
 
     name = "roc_curve"
+    curve = ("false positive rate", "recall")
     scale_free = False
 
     def value(self, risk: FloatArray) -> FloatArray:

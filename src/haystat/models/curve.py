@@ -30,8 +30,24 @@ FAR = np.array([3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 60.0])
 HALVINGS = 10
 SMALL_GAIN = 1e-3  # of the log posterior, at which Newton's steps end
 ROUNDING = 1e-6  # of the log posterior
+MOST_HIDDEN = 0.9  # share of hidden positives where signals point at them
 TINY = 1e-10  # nearest that a share comes to 0 or 1
 EDGE = 1e-12  # nearest that a rank comes to 0 or 1
+
+
+@dataclass(frozen=True)
+class Hints:
+    """Terms (R, h) of the logit with prior mean and deviation (h,); tilts (Q, R) with chance (Q,).
+
+    A tilt says how the share of hidden positives differs between regions; its mean over the items
+    that all systems predict negative is 1. The first is flat. chance is their prior probability.
+    """
+
+    terms: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    tilts: FloatArray
+    chance: FloatArray
 
 
 @dataclass(frozen=True)
@@ -39,7 +55,8 @@ class Curve:
     """basis (R, p) of the curve's logit, the prior mean (p,), and where floors lie.
 
     low and high (R,) mark regions that all systems predict negative or positive; is_bend (p,) marks
-    the coefficients of the walk, slopes of segments that are length (r,) long.
+    the coefficients of the walk, slopes of segments that are length (r,) long. hints are those of
+    signals; their terms are the last of the basis.
     """
 
     basis: FloatArray
@@ -48,6 +65,17 @@ class Curve:
     high: BoolArray
     is_bend: BoolArray
     length: FloatArray
+    hints: Hints | None = None
+
+    @property
+    def n_tilts(self) -> int:
+        """In how many ways hidden positives may lie."""
+        return 1 if self.hints is None else len(self.hints.tilts)
+
+    @property
+    def floor(self) -> BoolArray | FloatArray:
+        """Where hidden positives lie: low (R,), or with signals its tilts (Q, R)."""
+        return self.low if self.hints is None else self.hints.tilts * self.low
 
     @classmethod
     def along(
@@ -57,6 +85,7 @@ class Curve:
         low: BoolArray,
         high: BoolArray,
         settings: ModelSettings,
+        hints: Hints | None = None,
     ) -> Curve:
         """place (R,) is t of each region less that of the threshold; group (R,) how predicted."""
         line = np.column_stack([np.ones_like(place), place])
@@ -67,7 +96,10 @@ class Curve:
         mean = np.zeros(basis.shape[1])
         mean[1] = settings.slope
         kind = np.repeat(np.arange(3), [2, walk.shape[1], len(groups)])
-        return cls(basis, mean, low, high, kind == 1, length)
+        if hints is not None:
+            basis, mean = np.hstack([basis, hints.terms]), np.concatenate([mean, hints.mean])
+            kind = np.concatenate([kind, np.full(len(hints.mean), 3)])
+        return cls(basis, mean, low, high, kind == 1, length, hints)
 
     def precision(self, bend_sd: FloatArray, settings: ModelSettings) -> FloatArray:
         """Prior precision of the coefficients for standard deviations of the walk (G,), (G, p)."""
@@ -76,6 +108,8 @@ class Curve:
         near = self.length < 1
         deviation[:, self.is_bend] = np.where(near, bend_sd[:, None], settings.far_sd)
         deviation[:, self.is_bend] /= np.sqrt(self.length)
+        if self.hints is not None:
+            deviation[:, -len(self.hints.deviation) :] = self.hints.deviation
         return np.asarray(deviation**-2)
 
 
@@ -91,26 +125,37 @@ class Fits:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is taken as given for each of G curves: floors rate and wrong (G,), and the scatter."""
+    """What is taken as given for each of G curves: floors rate and wrong (G,), and the scatter.
+
+    tilt (G,) numbers how hidden positives lie, where signals are known.
+    """
 
     rate: FloatArray
     wrong: FloatArray
     shape: FloatArray
     concentration: FloatArray
+    tilt: IntArray | None = None
 
     def picked(self, which: IntArray) -> Assumed:
         """Those of some of the curves."""
-        parts = (self.rate, self.wrong, self.shape, self.concentration)
-        return Assumed(*(part[which] for part in parts))
+        floors = self.rate[which], self.wrong[which]
+        tilt = None if self.tilt is None else self.tilt[which]
+        return Assumed(*floors, self.shape[which], self.concentration[which], tilt)
 
     def shares(
-        self, logit: FloatArray, low: BoolArray, high: BoolArray
+        self, logit: FloatArray, floor: BoolArray | FloatArray, high: BoolArray
     ) -> tuple[FloatArray, FloatArray]:
         """Shares (G, R) of curves with floors, never quite 0 or 1, and their slope in the logit."""
-        below, above = self.rate[:, None] * low, self.wrong[:, None] * high
+        below, above = self._below(floor), self.wrong[:, None] * high
         curve, room = expit(logit), 1 - below - above
         share = np.clip(below + room * curve, TINY, 1 - TINY)
         return share, np.asarray(room * curve * (1 - curve))
+
+    def _below(self, floor: BoolArray | FloatArray) -> FloatArray:
+        """Share of hidden positives, (G, R); floor is that of a curve."""
+        if self.tilt is None:
+            return np.asarray(self.rate[:, None] * floor)
+        return np.asarray(np.minimum(self.rate[:, None] * floor[self.tilt], MOST_HIDDEN))
 
     def pseudo_counts(self, share: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Parameters of the beta distributions about shares (G, R)."""
@@ -125,15 +170,15 @@ class Told:
     basis: FloatArray
     n: FloatArray
     n_positive: FloatArray
-    low: BoolArray
+    low: BoolArray | FloatArray
     high: BoolArray
 
     @classmethod
     def of(cls, curve: Curve, n: FloatArray, n_positive: FloatArray, used: BoolArray) -> Told:
         """The regions that have labels and are used."""
         told = np.flatnonzero((n > 0) & used)
-        rows = curve.basis[told], n[told], n_positive[told], curve.low[told], curve.high[told]
-        return cls(*rows)
+        rows = curve.basis[told], n[told], n_positive[told], curve.floor[..., told]
+        return cls(*rows, curve.high[told])
 
     def height(self, assumed: Assumed, share: FloatArray) -> FloatArray:
         """Log likelihood of shares (G, A), beta-binomial but for a constant, (G,)."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.models.em import m_step, run_em
+from haystat.models.em import m_step
 from haystat.pool.tree import Tree
 
 SMALLEST_PRIOR = 1e-9
@@ -96,6 +96,9 @@ class DirichletTree:
 
     def fit(self, state: TreeState, max_iterations: int) -> TreeState:
         """EM from the shares of `state` towards the posterior mode."""
+        # Here, not above: numba takes a quarter of a second to import.
+        from haystat.models.em_loops import run_em
+
         hidden = np.maximum(self.size - state.observed.sum(axis=1), 0.0)
         share, _ = run_em(
             self.tree.parent,

@@ -53,6 +53,7 @@ def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
         prior=cells.prior[kept],
         example=cells.example.take(kept),
         known=None,
+        signals=None if cells.signals is None else cells.signals.take(kept),
     )
     size = int(inside.size.sum())
     view = label_view(replace(problem, cells=inside, size=size, known=None), settings)
@@ -64,7 +65,9 @@ def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
     n, events = _of_samples(known, regions, reference)
     group = view.group[nearest]
     counted = described & (known.kind != KINDS["sample"])
-    return KnownView(view.model, regions, reference, group, view.other, counted, n, events)
+    parts = tuple(part[nearest] for part in view.parts)
+    found = view.model, regions, reference, group, view.other, counted, n, events
+    return KnownView(*found, parts=parts)
 
 
 def _nearest(problem: Problem, kept: IntArray) -> IntArray:

@@ -7,18 +7,17 @@ way in which items are predicted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.models.curve import Curve, mid_ranks
+from haystat.models.curve import Curve, mid_ranks, minus_logit
 from haystat.models.posterior import LabelModel
-from haystat.models.ranks import predicted_low, ranks
+from haystat.models.ranks import predicted_low, ranks, uncut_size
 from haystat.models.regions import Regions
 from haystat.models.settings import ModelSettings
+from haystat.models.signals import hints_of
 from haystat.pool.problem import Problem
 
 ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
@@ -31,7 +30,8 @@ class LabelView:
     """The model of the regions, the class (K,) that is no event in a cell, what an event may be.
 
     group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
-    an event of the group may have.
+    an event of the group may have. parts are numberings of the cells (K,), by default the regions:
+    labels that are spread evenly are so over the parts of each.
     """
 
     model: LabelModel
@@ -39,6 +39,10 @@ class LabelView:
     reference: IntArray
     group: IntArray
     other: FloatArray
+    parts: tuple[IntArray, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", self.parts or (self.regions.of_cell,))
 
     def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
         """Labels of each region, and how many of them are events, (R,) each; labelled (K, C)."""
@@ -76,13 +80,22 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
     follows = _follows_score(problem.stratum_prior[:, 1])
     group = _patterns(problem) if follows else problem.cells.stratum
-    mass = low & (size > MASS * problem.size)
-    regions = Regions.along(rank, threshold, np.asarray(2 * group + mass), size)
+    mass = low & (uncut_size(problem) > MASS * problem.size)
+    apart, signals, hints = np.asarray(2 * group + mass), problem.cells.signals, None
+    regions = Regions.along(rank, threshold, apart, size)
+    parts: tuple[IntArray, ...] = ()
+    if signals is not None:
+        parts = (regions.of_cell, signals.pattern)
+        apart = apart * (int(signals.pattern.max()) + 1) + signals.pattern
+        regions = Regions.along(rank, threshold, apart, size)
+        at = float(minus_logit(np.array([threshold]))[0])
+        inside = low[regions.first] & ~mass[regions.first]
+        hints = hints_of(signals, regions, at, inside, size, settings)
     first = regions.first
-    curve = Curve.along(regions.place, group[first], low[first], high[first], settings)
+    curve = Curve.along(regions.place, group[first], low[first], high[first], settings, hints)
     model = LabelModel(curve, regions.size, mass[first], settings)
     reference = np.zeros(len(size), dtype=np.int64)
-    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]))
+    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]), parts=parts)
 
 
 def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
@@ -106,8 +119,10 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
 
 def _patterns(problem: Problem) -> IntArray:
     """The number of the way in which each cell is predicted, (K,)."""
-    predictions = problem.cells.example.predictions
-    return np.unique(predictions, axis=0, return_inverse=True)[1].reshape(-1)
+    told = problem.cells.example.predictions
+    if problem.cells.apart is not None:
+        told = np.column_stack([told, problem.cells.apart])
+    return np.unique(told, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _follows_score(prior: FloatArray) -> bool:
@@ -116,5 +131,10 @@ def _follows_score(prior: FloatArray) -> bool:
         return True
     if np.ptp(prior) == 0:
         return False
-    result: Any = spearmanr(np.arange(len(prior)), prior)
-    return bool(result.statistic >= ORDERED)
+    return bool(np.corrcoef(np.arange(len(prior)), _ranks(prior))[0, 1] >= ORDERED)
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Ranks with ties at their mean, as in Spearman's correlation; importing scipy's is slow."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])

@@ -83,17 +83,23 @@ class LabelModel:
         """The mixture after n_positive of n labels (R,); the fit begins at start (G, p), if any."""
         chosen = self.settings
         of_states = chosen.bend_sds, chosen.shapes, chosen.concentrations
+        n_tilts = self.curve.n_tilts
         bend, shape, concentration = (
-            np.repeat(values[effort.states], len(self.rates)) for values in of_states
+            np.repeat(values[effort.states], n_tilts * len(self.rates)) for values in of_states
         )
         rate = np.resize(self.rates, len(bend))
+        tilt = np.resize(np.repeat(np.arange(n_tilts), len(self.rates)), len(bend))
         precision = self.curve.precision(bend, chosen)
         start = np.resize(self.curve.mean if start is None else start, precision.shape)
-        assumed = Assumed(rate, np.full(len(rate), chosen.wrong), shape, concentration)
+        wrong = np.full(len(rate), chosen.wrong)
+        assumed = Assumed(rate, wrong, shape, concentration, tilt if n_tilts > 1 else None)
         told = self.told(n, n_positive)
         fits = fit(self.curve, told, assumed, precision, start, effort.most_steps)
         sight = self.sight(n, n_positive, fits.mode)
-        return Mixture(fits, assumed, precision, sight, fits.evidence + self._prior(rate, sight))
+        log_weight = fits.evidence + self._prior(rate, sight, assumed.tilt)
+        if self.curve.hints is not None:
+            log_weight += np.log(self.curve.hints.chance[tilt])
+        return Mixture(fits, assumed, precision, sight, log_weight)
 
     def told(self, n: FloatArray, n_positive: FloatArray) -> Told:
         """What the labels (R,) say about the curve."""
@@ -108,13 +114,15 @@ class LabelModel:
         errors = np.minimum(false / true, MOST_ERRORS) + NO_ERRORS
         return Sight(np.maximum(positives.sum(axis=1), 1.0), errors)
 
-    def _prior(self, rate: FloatArray, sight: Sight) -> FloatArray:
+    def _prior(self, rate: FloatArray, sight: Sight, tilt: IntArray | None = None) -> FloatArray:
         """Log prior probability of the grid's bins (G,), lognormal around what is in sight."""
         step, chosen = self.rate_step, self.settings
         if step == 0:
             return np.zeros_like(rate)
         n_low = self.size[self.curve.low & ~self.mass].sum()
         place = np.log(rate * n_low / sight.median(chosen.hidden, chosen.hidden_power))
+        if tilt is not None:
+            place -= np.log(chosen.signal_hidden) * (tilt > 0)
         upper, lower = ((place + side * step / 2) / chosen.hidden_sd for side in (1, -1))
         first, last = rate == self.rates[0], rate == self.rates[-1]
         inside = np.log(np.maximum(ndtr(upper) - ndtr(lower), 1e-300))
@@ -158,7 +166,8 @@ def share_posterior(
 
     The shares scatter about the curve, and the labels of a region pull its own share.
     """
-    share, _ = assumed.shares(coefficients @ model.curve.basis.T, model.curve.low, model.curve.high)
+    curve = model.curve
+    share, _ = assumed.shares(coefficients @ curve.basis.T, curve.floor, curve.high)
     yes, no = assumed.pseudo_counts(share)
     return yes + n_positive * ~model.mass, no + (n - n_positive) * ~model.mass
 
@@ -177,7 +186,7 @@ def mean_root(model: LabelModel, mixture: Mixture, n: FloatArray, x: FloatArray)
         chance = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
         chance /= chance.sum(axis=1, keepdims=True)
         root[region] = mixture.weight @ (chance @ np.sqrt(mass_grid(size)))
-    return np.asarray(root**2)
+    return np.asarray(np.minimum(root, 1.0) ** 2)
 
 
 def draw_shares(

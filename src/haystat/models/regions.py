@@ -33,7 +33,7 @@ class Regions:
         t = minus_logit(rank)
         anchor = float(np.clip(minus_logit(np.array([threshold_rank]))[0], t.min(), t.max()))
         place = t - anchor
-        key = np.column_stack([apart, _bins(place)])
+        key = np.column_stack([apart, stretches(place)])
         _, first, of_cell = np.unique(key, axis=0, return_index=True, return_inverse=True)
         of_cell = of_cell.reshape(-1)
         none = cls(of_cell, first, np.zeros(len(first)), np.zeros(len(first)))
@@ -46,7 +46,7 @@ class Regions:
         return np.asarray(total, dtype=np.float64)
 
 
-def _bins(place: FloatArray) -> IntArray:
+def stretches(place: FloatArray) -> IntArray:
     """The number of the stretch that each place (K,) lies in, counted from the threshold."""
     distance, number = np.abs(place), np.zeros(len(place))
     ends = [*(start for start, _ in WIDTHS[1:]), np.inf]

@@ -27,6 +27,9 @@ class ModelSettings:
     mass, mass_sd, mass_power: the same in a mass of items that share their score.
     wrong, wrong_sd: share of wrong predictions that the score knows nothing of, among the items
         predicted positive: median and standard deviation of the log.
+    signal_slope, signal_slope_sd, signal_bend_sd: of the logit along a signal, and of the change
+        of its slope.
+    signal_hidden: how many times more hidden positives there are where signals point at them.
     point: the estimate is this quantile of the draws, counted from the worst: undetected errors are
         allowed for beyond what most systems have, so that intervals cover those that have more.
     stretch: how much further from the estimate than the draws' quantiles an interval ends, since no
@@ -50,6 +53,10 @@ class ModelSettings:
     mass_power: float = 1.0
     wrong: float = 0.005
     wrong_sd: float = 2.0
+    signal_slope: float = 0.5
+    signal_slope_sd: float = 1.5
+    signal_bend_sd: float = 1.0
+    signal_hidden: float = 10.0
     point: float = 0.6
     stretch: float = 1.2
     n_draws: int = 400

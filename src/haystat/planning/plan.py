@@ -13,7 +13,11 @@ from scipy.special import ndtri
 from haystat import designs, measures
 from haystat.core.arguments import checked_choice, checked_integer, checked_number
 from haystat.core.arrays import FloatArray
+from haystat.core.progress import progress_bar
 from haystat.designs.base import Design
+from haystat.display.card import Card
+from haystat.display.plots import plot_labels_needed
+from haystat.display.shown import Shown
 from haystat.inference.confidence_sequences import sequence_multiplier
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.loop.loop import RandomState, seed_from
@@ -34,8 +38,8 @@ CAP = 20_000
 WORLDS = 25
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """How many labels an interval of some width takes, over the worlds that the scores allow.
 
     labels is the median, low and high the 10% and 90% quantiles; None means more than `cap`.
@@ -77,6 +81,38 @@ class Plan:
             lines.append(f"Last to be narrow enough: {named}.")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
+    def plot(self, ax: Any = None) -> Any:
+        """Labels that the design and passive sampling need; returns the axes."""
+        middle, low, high = (
+            float(self.cap if n is None else n) for n in (self.labels, self.low, self.high)
+        )
+        passive = float(self.passive)
+        rows = [(self.design, middle, low, high), ("passive", passive, passive, passive)]
+        title = f"{self.measure}: labels for an interval {self.width:g} wide at {self.level:.0%}"
+        return plot_labels_needed(rows, title=title, ax=ax)
+
+    def _card(self) -> Card:
+        low, middle, high = self.expected
+        rows = [
+            ("labels", _count(self.labels, self.cap)),
+            ("likely", f"{_count(self.low, self.cap)} to {_count(self.high, self.cap)}"),
+            ("passive sampling", f"{self.passive:,}"),
+            (f"expected {self.measure}", f"{middle:.2f} ({low:.2f} to {high:.2f})"),
+        ]
+        return Card(
+            f"{self.measure} with an interval {self.width:g} wide at {self.level:.0%}",
+            _count(self.labels, self.cap),
+            "labels",
+            rows=tuple(rows),
+            facts=tuple(str(cause) for cause in self.hard),
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = ("measure", "design", "width", "level", "labels", "low", "high", "passive")
+        return {name: [getattr(self, name)] for name in names}
+
     def _headline(self) -> str:
         what = f"{self.measure} with an interval {self.width:g} wide at {self.level:.0%}"
         if self.labels is None:
@@ -91,6 +127,10 @@ class Plan:
         return self.measure, middle, low, high
 
 
+def _count(n: int | None, cap: int) -> str:
+    return f"more than {cap:,}" if n is None else f"{n:,}"
+
+
 def plan(
     pool: AnyPool,
     measure: str | Measure = "f1",
@@ -102,14 +142,15 @@ def plan(
     cap: int = CAP,
     worlds: int = WORLDS,
     random_state: RandomState = 0,
+    progress: bool = False,
     **options: Any,
 ) -> Plan:
     """How many labels it takes until the interval of every component is at most `width` wide.
 
     No label is needed: the design is rehearsed in `worlds` that the scores and predictions leave
     possible, well calibrated and not. interval: "anytime", which `hs.Width` looks at; "fixed",
-    the ordinary one for a budget set beforehand; the default design has one for both. `options`
-    are those of the named design.
+    the ordinary one for a budget set beforehand; the default design has one for both. progress:
+    show a bar. `options` are those of the named design.
 
     >>> import numpy as np, haystat as hs
     >>> scores = np.random.default_rng(0).normal(-2, 1.5, 5000)
@@ -125,19 +166,13 @@ def plan(
     made = draw_worlds(problem, worlds, rng)
     widths = partial(interval_widths, interval=interval)
     most = min(cap, problem.size)
-    runs = [
-        rehearse(
-            problem,
-            chosen,
-            world,
-            int(rng.integers(2**62)),
-            width=width,
-            most=most,
-            level=level,
-            widths=widths,
-        )
-        for world in made
-    ]
+    runs = []
+    with progress_bar("worlds rehearsed", worlds, shown=progress) as advance:
+        for world in made:
+            seed = int(rng.integers(2**62))
+            rehearsed = partial(rehearse, problem, chosen, world, seed, level=level)
+            runs.append(rehearsed(width=width, most=most, widths=widths))
+            advance(1)
     n_passive = [passive_labels(problem, w, width, multiplier(level, interval)) for w in made]
     found = np.array([run.labels_for(width) for run in runs])
     return Plan(

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import NarwhalsError
 from numpy.typing import NDArray
 
 from haystat.core.arguments import brief, several_names
@@ -20,8 +18,12 @@ def pool_arguments(
     id: str | None,
     prediction: str | Sequence[str] | None,
     columns: Sequence[str],
+    signals: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Scores, predictions, ids and columns by name, as Pool takes them."""
+    """Scores, predictions, ids, columns and signals by name, as Pool takes them."""
+    import narwhals as nw  # only those who give a table wait for it
+    from narwhals.exceptions import NarwhalsError
+
     try:
         table = nw.from_native(frame, eager_only=True)
     except (TypeError, ValueError, NarwhalsError):
@@ -47,4 +49,5 @@ def pool_arguments(
         "predictions": {s: column(p) for s, p in zip(systems, predicted, strict=False)} or None,
         "ids": None if id is None else column(id),
         "columns": {name: column(name) for name in several_names("columns", columns)},
+        "signals": {name: column(name) for name in several_names("signals", signals)} or None,
     }

@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import NarwhalsError
 
 from haystat.core.arguments import brief, checked_path
 from haystat.core.arrays import FloatArray, IntArray
@@ -213,6 +211,9 @@ def _is_number(label: Any) -> bool:
 
 
 def _from_table(given: Any) -> list[Known]:
+    import narwhals as nw  # only those who give a table wait for it
+    from narwhals.exceptions import NarwhalsError
+
     try:
         table = nw.from_native(given, eager_only=True)
     except (TypeError, ValueError, NarwhalsError):

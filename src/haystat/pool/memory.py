@@ -6,14 +6,17 @@ import copy
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haystat.core.arguments import brief, checked_integer, several_names
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.errors import UnknownItem, UnknownName
+from haystat.display.card import Card, number
+from haystat.display.plots import plot_scores
+from haystat.display.shown import Shown
+from haystat.errors import BadOption, UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.weighted import lightest
@@ -28,11 +31,12 @@ from haystat.pool.number_losses import given_deviation, number_losses, same_devi
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
 from haystat.pool.scales import joint_steps
+from haystat.pool.signals import Signals, checked_signals, read_signals
 from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata, renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
 
-class Pool:
+class Pool(Shown):
     """Items that one or more systems have scored, and that nobody has labelled.
 
     scores: one array, or {system: array}. An (M, C) array holds one score a class. None if there
@@ -53,6 +57,9 @@ class Pool:
     deviations: of labels that are numbers, the standard deviation of each item's error as the
         system itself sees it; strata are then cut on it.
     columns: further facts of the items, for sub-populations.
+    signals: {name: one value an item}, other information about the items that is not evaluated:
+        the score of an old model, a judge's verdict, a category; any scale, missing allowed. The
+        default design learns from the labels what each is worth.
     weight: what each item counts (views, money), at least 0; or the name of one of the columns. All
         measures are then weighted, as with scikit-learn's `sample_weight`, and labels go to what
         weighs more.
@@ -77,6 +84,7 @@ class Pool:
         branching: int = 2,
         parents: ArrayLike | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
+        signals: Mapping[str, ArrayLike] | None = None,
         classes: Sequence[Any] | None = (0, 1),
         deviations: ArrayLike | None = None,
         weight: ArrayLike | str | None = None,
@@ -113,6 +121,7 @@ class Pool:
             )
         elif without is not None:
             self._given_prior = prior.trusted(self._predictions, len(self.classes))
+        self.signals = self._read_signals(signals)
         self.scores = _columns([prior.single_scores(v) for v in self._class_scores.values()])
         self.stratum = self._strata(strata, stratify)
         self.n_strata = int(self.stratum.max()) + 1
@@ -135,6 +144,38 @@ class Pool:
     def __repr__(self) -> str:
         return f"Pool({self.size} items, systems {list(self.systems)}, {self.n_strata} strata)"
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how many items have which score of the first system; returns the axes."""
+        above = self.scores[self._predictions[:, 0] == 1, 0]
+        two = len(self.classes) == 2 and self.schema.scored
+        cut = float(above.min()) if two and len(above) else None
+        title = f"{self.systems[0]}: {self.size:,} items"
+        return plot_scores(self.scores[:, 0], cut, title=title, ax=ax)
+
+    def _card(self) -> Card:
+        heads: tuple[str, ...] = ("system", "lowest score", "highest score")
+        rows: list[tuple[Any, ...]] = [
+            (name, number(low), number(high))
+            for name, (low, high) in zip(self.systems, self.schema.score_range, strict=True)
+        ]
+        if len(self.classes) == 2:
+            heads = (*heads, "predicted positive")
+            positive = (self._predictions == 1).sum(axis=0).tolist()
+            rows = [(*row, f"{n:,}") for row, n in zip(rows, positive, strict=True)]
+        classes = f"Labels: {', '.join(map(str, self.classes))}." if self.classes else "Numbers."
+        facts = (f"{self.n_strata} strata. {classes}",)
+        return Card("Pool", f"{self.size:,}", "items", heads=heads, rows=tuple(rows), facts=facts)
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {"id": self.ids}
+        for index, name in enumerate(self.systems):
+            columns[name if name not in columns else f"{name}_score"] = self.scores[:, index]
+        if self.classes:
+            for index, name in enumerate(self.systems):
+                label = np.array(self.classes, dtype=object)[self._predictions[:, index]]
+                columns[f"{name}_prediction"] = label
+        return {**columns, "stratum": self.stratum, **self.columns}
+
     @classmethod
     def from_frame(
         cls,
@@ -145,6 +186,7 @@ class Pool:
         prediction: str | Sequence[str] | None = None,
         columns: Sequence[str] = (),
         weight: str | None = None,
+        signals: Sequence[str] = (),
         **options: Any,
     ) -> Pool:
         """A pool from the columns of a pandas, Polars or Arrow table.
@@ -154,13 +196,17 @@ class Pool:
         """
         names = several_names("columns", columns)
         needed = (*names, *([weight] if weight is not None and weight not in names else ()))
-        arguments = pool_arguments(frame, score, id, prediction, needed)
+        arguments = pool_arguments(frame, score, id, prediction, needed, signals)
         return cls(**arguments, weight=weight, **options)
 
     @property
     def ids(self) -> NDArray[Any]:
         """The id of each item, (M,)."""
         return self._ids.values
+
+    def class_scores(self, system: str) -> FloatArray:
+        """The scores of a system as they were given: (M,), or (M, C) with one for each class."""
+        return np.asarray(self._class_scores[system])
 
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about the items at these positions."""
@@ -170,7 +216,7 @@ class Pool:
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure`, bound to this pool, cannot tell apart."""
-        of_item = cell_codes(self.stratum, measure, self._blocks())
+        of_item = cell_codes(self._parts(), measure, self._blocks())
         if self._marks is not None:
             of_item = renumber(of_item.astype(np.int64) * (max(KINDS.values()) + 1) + self._marks)
         n_cells = int(of_item.max()) + 1
@@ -179,7 +225,8 @@ class Pool:
         shares = self._mean_prior(of_item, size)
         stratum = self.stratum[example].astype(np.int64)
         known = None if self._marks is None else self._marks[example].astype(np.int64)
-        return Cells(stratum, size, shares, self.outputs(example), of_item, known)
+        signals = None if self.signals is None else self.signals.of_cells(of_item, size, example)
+        return Cells(stratum, size, shares, self.outputs(example), of_item, known, signals)
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""
@@ -198,7 +245,7 @@ class Pool:
         seed = self.seed if seed is None else seed
         return Candidates(cells, self._ids, 0 if seed is None else seed)
 
-    def ordered(self, seed: int) -> Pool:
+    def ordered(self, seed: int) -> Self:
         """The same pool in the order of this seed, unless it has one of its own."""
         if self.seed is not None:
             return self
@@ -206,7 +253,7 @@ class Pool:
         pool.seed = seed
         return pool
 
-    def with_known(self, known: Sequence[Known]) -> Pool:
+    def with_known(self, known: Sequence[Known]) -> Self:
         """The same pool, in which items with a known label have cells of their own."""
         if not known:
             return self
@@ -240,6 +287,9 @@ class Pool:
         parts += self.columns.values()
         names: tuple[Any, ...] = (self.classes, self.systems, tuple(self.columns))
         names += () if self._weight is None else (self._weight,)
+        if self.signals is not None:
+            parts += [self.signals.band, self.signals.place]
+            names += (self.signals.names,)
         digest = hashlib.sha256(repr(names).encode())
         for values in parts:
             digest.update(f"{values.dtype} {values.shape}".encode())
@@ -282,6 +332,23 @@ class Pool:
             systems = self._class_scores.values()
             shares = prior.mean_prior(systems, of_item, size, len(self.classes))
         return prior.kept_possible(shares)
+
+    def _read_signals(self, given: Mapping[str, ArrayLike] | None) -> Signals | None:
+        values = checked_signals(given, self.size)
+        if values and len(self.classes) != 2:
+            kind = "labels that are numbers" if not self.classes else f"{len(self.classes)} classes"
+            raise BadOption(
+                f"signals {list(values)} are given with {kind}; they help to find the positives of "
+                "two classes, leave them out"
+            )
+        return read_signals(values, self._predictions.mean(axis=1)) if values else None
+
+    def _parts(self) -> NDArray[np.int32]:
+        """What cells are cut from, (M,): strata, by the pattern of the signals if there are any."""
+        if self.signals is None:
+            return self.stratum
+        n_patterns = int(self.signals.pattern.max()) + 1
+        return renumber(self.stratum.astype(np.int64) * n_patterns + self.signals.pattern)
 
     def _deviation(self, cells: Cells) -> FloatArray:
         """Prior standard deviation of a label in each cell, (K,)."""

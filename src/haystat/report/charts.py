@@ -53,8 +53,12 @@ def line_with_band(
     x_range: tuple[float, float],
     y_range: tuple[float, float],
     colour: str = "a",
+    mark: tuple[float, float, str] | None = None,
 ) -> str:
-    """A line through (x, y) with a band from low to high; points are (x, y, low, high)."""
+    """A line through (x, y) with a band from low to high; points are (x, y, low, high).
+
+    mark: a point to point out, and what to write at it.
+    """
     height = 280
     x, y = _axes(x_range, y_range, height)
     kept = [point for point in points if all(map(math.isfinite, point[:2]))]
@@ -70,6 +74,13 @@ def line_with_band(
         f'<polygon class="band-{colour}" points="{" ".join(upper + lower)}"/>'
         f'<polyline class="line-{colour}" points="{line}"/>{marks if len(kept) <= 30 else ""}'
     )
+    if mark is not None:
+        at_x, at_y = x.at(mark[0]), y.at(mark[1])
+        side, gap = ("end", -9) if at_x > WIDTH / 2 else ("start", 9)
+        body += (
+            f'<circle class="mark" cx="{at_x:.1f}" cy="{at_y:.1f}" r="6"/><text class="{side}" '
+            f'x="{at_x + gap:.1f}" y="{at_y + 16:.1f}">{escape(mark[2])}</text>'
+        )
     return framed(title, height, grid(x, y, x_title, y_title) + body)
 
 

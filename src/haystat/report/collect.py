@@ -3,34 +3,61 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from haystat import __version__
+from haystat.decisions.candidate_thresholds import InUse
 from haystat.errors import BadOption, HaystatError
 from haystat.inference.diagnostics import weight_summary
 from haystat.inference.estimate import Estimate, checked_level
+from haystat.loop.annotators import Agreement
 from haystat.loop.estimates import estimate_state
 from haystat.loop.score_regions import score_regions
+from haystat.loop.state import State
+from haystat.loop.status import Status
+from haystat.pool.base import AnyPool
 from haystat.report.confusion import ConfusionMatrix
 from haystat.report.pr_curve import pr_curve
+from haystat.report.summary import summary
 from haystat.report.thresholds import cuts_of
-from haystat.study.answer_files import draw_totals
-from haystat.study.leases import StudyState
-from haystat.study.study import Study
+from haystat.report.versions import versions_of
 
 MOST_COMPONENTS = 12
 MOST_POINTS = 80
+ANSWERS = ("answer", "skip", "correction")  # entries of the journal that change an estimate
 #: number of classes -> measures that a report adds; labels that are numbers have none
 ALSO = {2: ("precision", "recall", "f1", "accuracy"), 0: ("mae", "rmse", "r2")}
 ALSO_MANY = ("accuracy", "f1_macro")
 N_BARS = 12
 
 
-def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, Any]:
+class Reported(Protocol):
+    """An evaluation or a study, as a report sees it."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+    @property
+    def pool(self) -> AnyPool: ...
+    @property
+    def in_use(self) -> list[InUse]: ...
+    @property
+    def entries(self) -> list[Any]: ...
+    def reading(self) -> AbstractContextManager[Any]: ...
+    def new_state(self) -> State: ...
+    def status(self) -> Status: ...
+    def agreement(self) -> Agreement: ...
+    def version_estimates(self, level: float) -> list[tuple[str, int, Estimate]]: ...
+
+
+def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str, Any]:
     """What there is to say about a study, ready for JSON.
 
     examples: how many mistakes of each kind to show with their records.
@@ -39,14 +66,17 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
     with study.reading() as state:
         estimate = estimate_state(state, None, level)
         systems = state.pool.schema.systems
-        return {
-            "study": study.path.name,
+        found = {
+            "study": study.title,
             "status": asdict(study.status()),
             "systems": list(systems),
             "estimate": estimate.to_dict(MOST_COMPONENTS),
             "also": _also(state, estimate, level),
+            "versions": versions_of(study, level),
             "convergence": convergence(study, level),
-            "curves": [pr_curve(state, system, level) for system in systems],
+            "curves": [
+                pr_curve(state, system, level) | _operating(study, system) for system in systems
+            ],
             "cuts": [cuts_of(state, system, level) for system in systems],
             "in_use": [asdict(one) for one in study.in_use],
             "regions": _regions(state, level),
@@ -54,33 +84,37 @@ def collect(study: Study, level: float = 0.95, examples: int = 5) -> dict[str, A
             "mistakes": _mistakes(study, state, examples),
             "weights": _weights(state),
             "settings": _settings(study),
+            "agreement": _agreement(study),
         }
+    return {"summary": summary(found), **found}
 
 
-def convergence(study: Study, level: float) -> list[dict[str, Any]]:
-    """The estimate after each finished stage, as it stood then; of many stages some."""
-    wanted = _some(study.status().finished_stages)
-    state, points, n_seen = study.new_state(), [], 0
-    for entry in study.entries:
+def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
+    """The estimate whenever new questions were drawn, as it stood then, and now; of many some."""
+    entries = study.entries
+    answered = [n for n, entry in enumerate(entries) if entry.kind in ANSWERS]
+    stages = [n for n, entry in enumerate(entries) if entry.kind == "stage"] + [len(entries)]
+    moments = sorted({answered[i - 1] for n in stages if (i := bisect_left(answered, n))})
+    wanted = {moments[i - 1] for i in _some(len(moments))}
+    state, points = study.new_state(), []
+    for number, entry in enumerate(entries):
         state.apply(entry)
-        if state.ledger.n_finished > n_seen:
-            n_seen = state.ledger.n_finished
-            if n_seen in wanted:
-                estimate = estimate_state(state, None, level)
-                point = {"stage": n_seen, "labels": estimate.n_labels}
-                components = estimate.to_dict(MOST_COMPONENTS)["components"]
-                points.append({**point, "components": components})
+        if number in wanted:
+            estimate = estimate_state(state, None, level)
+            point = {"stage": len(state.ledger.stages), "labels": estimate.n_labels}
+            components = estimate.to_dict(MOST_COMPONENTS)["components"]
+            points.append({**point, "components": components})
     return points
 
 
 def _some(n: int) -> set[int]:
-    """Stage numbers from 1 to n, at most MOST_POINTS of them, the last among them."""
+    """Numbers from 1 to n, at most MOST_POINTS of them, the last among them."""
     return (
         set(np.unique(np.linspace(1, n, min(n, MOST_POINTS)).astype(int)).tolist()) if n else set()
     )
 
 
-def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str, Any]]:
+def _also(state: State, estimate: Estimate, level: float) -> list[dict[str, Any]]:
     """Other measures that the same labels can estimate, and why some cannot be."""
     names = ALSO.get(len(state.pool.classes), ALSO_MANY)
     found: list[dict[str, Any]] = []
@@ -94,7 +128,13 @@ def _also(state: StudyState, estimate: Estimate, level: float) -> list[dict[str,
     return found
 
 
-def _regions(state: StudyState, level: float) -> list[dict[str, Any]]:
+def _operating(study: Reported, system: str) -> dict[str, Any]:
+    """The threshold in use, to be marked on the curve."""
+    cuts = [one.threshold for one in study.in_use if one.system == system]
+    return {"operating": cuts[0] if cuts else None}
+
+
+def _regions(state: State, level: float) -> list[dict[str, Any]]:
     """The pool along its score, where items have one label each, a class."""
     try:
         return score_regions(state, level)
@@ -102,7 +142,7 @@ def _regions(state: StudyState, level: float) -> list[dict[str, Any]]:
         return []
 
 
-def _confusion(state: StudyState, system: str, level: float) -> dict[str, Any]:
+def _confusion(state: State, system: str, level: float) -> dict[str, Any]:
     classes, size = [str(label) for label in state.pool.classes], state.pool.size
     result: dict[str, Any] = {"system": system, "classes": classes, "cells": []}
     if not classes:
@@ -128,11 +168,11 @@ def _confusion(state: StudyState, system: str, level: float) -> dict[str, Any]:
     return {**result, "cells": cells}
 
 
-def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
+def _mistakes(study: Reported, state: State, n: int) -> list[dict[str, Any]]:
     """Labelled items that the first system got wrong, those first that stand for most items."""
     if n <= 0:
         return []
-    draws, weight = draw_totals(state)
+    draws, weight = state.draw_totals()
     told = [(state.ledger.item_of(q), a) for q, a in state.answers() if a.label is not None]
     if not told or not state.pool.classes:
         return []
@@ -150,7 +190,7 @@ def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
                 "actual": str(answer.label),
                 "score": value,
                 "stands_for": weight.get(index, 0.0) / n_draws * state.pool.size,
-                "record": state.pool.record_of(index),
+                "record": state.record_of(index),
             }
         )
     kinds = sorted(found, key=lambda kind: (-kind[0], str(kind[1])))
@@ -161,7 +201,7 @@ def _mistakes(study: Study, state: StudyState, n: int) -> list[dict[str, Any]]:
     ]
 
 
-def _weights(state: StudyState) -> dict[str, Any] | None:
+def _weights(state: State) -> dict[str, Any] | None:
     """How the draws weigh, and how many there are of each weight."""
     rows = state.ledger.rows()
     if len(rows.weight) == 0:
@@ -186,7 +226,25 @@ def _bars(edges: Sequence[float], counts: Sequence[float]) -> list[dict[str, flo
     ]
 
 
-def _settings(study: Study) -> dict[str, Any]:
+def _agreement(study: Reported) -> dict[str, Any] | None:
+    """How far people agree about items that several of them saw; None where there are none."""
+    try:
+        found = study.agreement()
+    except HaystatError:  # labels that are numbers, or kappa without scikit-learn
+        return None
+    if not found.n_items:
+        return None
+    return {"share": found.share, "kappa": found.kappa, "items": found.n_items}
+
+
+def _pool(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Which pool: a study writes down more about it than an evaluation."""
+    pool = made["pool"]
+    own = {"fingerprint": pool, "seed": made.get("pool_seed"), "size": made.get("size")}
+    return own if isinstance(pool, str) else dict(pool)
+
+
+def _settings(study: Reported) -> dict[str, Any]:
     """What somebody needs to get the same numbers again."""
     made = study.settings
     return {
@@ -194,13 +252,13 @@ def _settings(study: Study) -> dict[str, Any]:
         "design": made["design"],
         "oracle": made["oracle"],
         "seed": made["seed"],
-        "pool": made["pool"],
-        "sketch": made["sketch"],
-        "made_with": {"haystat": made["haystat"], "numpy": made["numpy"]},
+        "pool": _pool(made),
+        "sketch": made.get("sketch"),
+        "made_with": {name: made[name] for name in ("haystat", "numpy") if name in made},
         "reported_with": {
             "haystat": __version__,
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        "verify": f"haystat verify {study.path.name}",
+        "verify": f"haystat verify {study.title}" if "sketch" in made else None,
     }

@@ -16,11 +16,12 @@ def markdown_page(report: Data) -> str:
     """The whole report."""
     estimate, status = report["estimate"], report["status"]
     title = f"{estimate['measure']} of {', '.join(report['systems'])}: {report['study']}"
-    parts = [f"# {text(title)}", *_headline(report)]
+    parts = [f"# {text(title)}", *map(text, report["summary"]), *_headline(report)]
     parts += [f"> {text(warning)}" for warning in estimate["warnings"]]
     waiting = words.waiting(status["pending"])
     parts += [waiting] if waiting else []
     parts += _also(report["also"])
+    parts += _versions(report["versions"])
     parts += _cuts(report["cuts"])
     parts += _regions(report)
     for matrix in report["confusion"]:
@@ -45,6 +46,23 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
+def _versions(rows: Sequence[Data]) -> list[str]:
+    if not rows:
+        return []
+    heads = ("version", "estimate", "interval", "labels", "carried over")
+    lines = [
+        (
+            row["name"],
+            f"{row['value']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            f"{row['labels']:,}",
+            f"{row['carried']:,}",
+        )
+        for row in rows
+    ]
+    return ["## From version to version", table(heads, lines)]
+
+
 def _headline(report: Data) -> list[str]:
     estimate = report["estimate"]
     if estimate["n_components"] > 6:
@@ -54,7 +72,7 @@ def _headline(report: Data) -> list[str]:
         sentences = [
             words.headline(component, estimate["level"]),
             words.meaning(component),
-            words.effort(component, estimate["labels"]),
+            words.effort(component, estimate["labels"], estimate.get("signals")),
         ]
         lines.append(" ".join(text(sentence) for sentence in sentences if sentence))
     return lines

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from haystat.formats.base import paired_names, shown_text
+from haystat.display.records import paired_names, shown_text
 from haystat.report import charts, words
 from haystat.report.style import STYLE
 from haystat.report.thresholds import cuts_section
+from haystat.report.versions import versions_section
 
 Data = Mapping[str, Any]
 
@@ -28,6 +29,7 @@ def html_page(report: Data) -> str:
     title = text(f"{measure} of {', '.join(report['systems'])}: {report['study']}")
     sections = [
         _top(report),
+        versions_section(report["versions"], measure),
         _convergence(report),
         *(_curve(curve) for curve in report["curves"]),
         *(cuts_section(found) for found in report["cuts"]),
@@ -38,7 +40,9 @@ def html_page(report: Data) -> str:
         _settings(report),
     ]
     head = HEAD.format(title=title, style=STYLE)
-    return head + f"<h1>{title}</h1>\n" + "\n".join(sections) + "\n</main></body></html>\n"
+    short = "".join(f"<p>{text(line)}</p>" for line in report["summary"])
+    head += f'<h1>{title}</h1>\n<div class="summary">{short}</div>\n'
+    return head + "\n".join(sections) + "\n</main></body></html>\n"
 
 
 def text(value: Any) -> str:
@@ -74,12 +78,11 @@ def _top(report: Data) -> str:
     shown = estimate["components"] if estimate["n_components"] <= 6 else []
     cards = "".join(_card(component, estimate) for component in shown)
     many = estimate["n_components"]
+    facts = f"<div>{_counts(report)}{_sentence(words.waiting(status['pending']))}</div>"
     parts = [
         "" if cards else f"<p>{text(estimate['measure'])} has {many:,} components.</p>",
-        f'<div class="cards">{cards}</div>' if cards else "",
+        f'<div class="cards">{cards}{facts}</div>',
         "".join(f'<p class="warn">{text(warning)}</p>' for warning in estimate["warnings"]),
-        _sentence(words.waiting(status["pending"])),
-        _counts(status),
         _also(report["also"]),
     ]
     return "\n".join(part for part in parts if part)
@@ -94,10 +97,11 @@ def _card(component: Data, estimate: Data) -> str:
     if known and all(map(math.isfinite, (*bounds, component["low"], component["high"]))):
         bar = charts.interval_bar(value, component["low"], component["high"], bounds)
     lines = [
-        words.headline(component, estimate["level"]),
         words.meaning(component),
-        words.effort(component, estimate["labels"]),
+        words.effort(component, estimate["labels"], estimate.get("signals")),
     ]
+    if not known or estimate["n_components"] > 1:  # of a single number the summary has said it
+        lines = [words.headline(component, estimate["level"]), *lines]
     return (
         f'<div class="card"><div>{text(name)}</div><div class="big">'
         f"{text(words.amount(name, value))}</div>"
@@ -112,7 +116,8 @@ def _sentence(line: str) -> str:
     return f"<p>{text(line)}</p>" if line else ""
 
 
-def _counts(status: Data) -> str:
+def _counts(report: Data) -> str:
+    status = report["status"]
     by_class = ", ".join(f"{n:,} × {label}" for label, n in status["labels_of"].items())
     people = ", ".join(f"{who or 'nameless'} {n:,}" for who, n in status["annotators"].items())
     return definitions(
@@ -121,9 +126,27 @@ def _counts(status: Data) -> str:
             ("labels", f"{status['labels']:,} ({by_class})"),
             ("cannot be told", f"{status['skipped']:,}"),
             ("answered by", people or "nobody yet"),
-            ("from, to", f"{status['started'][:10]}, {status['last_change'][:10]}"),
+            ("agreement", _agreement(report["agreement"])),
+            *((f"threshold of {one['system']}", _in_use(one)) for one in report["in_use"]),
+            ("from, to", " to ".join(t[:10] for t in _times(status) if t)),
         ]
     )
+
+
+def _times(status: Data) -> tuple[str, str]:
+    return status["started"], status["last_change"]
+
+
+def _agreement(agreed: Data | None) -> str:
+    if agreed is None:
+        return "not known: nobody saw the same item as somebody else"
+    kappa = f", Cohen's kappa {agreed['kappa']:.2f}" if math.isfinite(agreed["kappa"]) else ""
+    return f"{agreed['share']:.0%} of {agreed['items']:,} items{kappa}"
+
+
+def _in_use(one: Data) -> str:
+    cut = "none" if one["threshold"] is None else f"{one['threshold']:.4g}"
+    return f"{cut}; {one['n_predicted']:,} items predicted positive"
 
 
 def definitions(rows: Sequence[tuple[str, Any]]) -> str:
@@ -187,8 +210,11 @@ def _curve(curve: Data) -> str:
     if not points:
         return f"{title}<p>These labels do not support a curve: {text(curve['reason'])}.</p>"
     pr = [(p["recall"], p["precision"], p["precision_low"], p["precision_high"]) for p in points]
+    cut = curve.get("operating")
+    own = min(points, key=lambda p: abs(p["threshold"] - cut)) if cut is not None else None
+    mark = None if own is None else (own["recall"], own["precision"], f"in use: {cut:.4g}")
     by_recall = charts.line_with_band(
-        pr[::-1], "precision by recall", "recall", "precision", (0, 1), (0, 1)
+        pr[::-1], "precision by recall", "recall", "precision", (0, 1), (0, 1), mark=mark
     )
     span = (points[0]["threshold"], points[-1]["threshold"])
     both = []
@@ -245,7 +271,8 @@ def _regions(report: Data) -> str:
     return (
         "<h2>Where the labels went</h2><p>Labels go where they tell most about the measure, which "
         "is seldom where most items are. Scores are those of "
-        f"{text(report['systems'][0])}.</p><figure>{picture}</figure>{table(heads, rows)}"
+        f"{text(report['systems'][0])}.</p>"
+        f'<div class="cards"><figure>{picture}</figure>{table(heads, rows)}</div>'
         f'<p class="soft">{words_}</p>'
     )
 
@@ -320,8 +347,8 @@ def _weights(report: Data) -> str:
         "<h2>How the draws weigh</h2><p>A draw counts for as many items as its weight says, times "
         "the size of the pool over the number of draws. Small weights are draws that were sought "
         "out, large ones stand for the many items that nobody looked at. If one item holds a "
-        f"large part of all weight, the interval rests on it.</p>{definitions(rows)}"
-        f"<figure>{picture}</figure>"
+        f"large part of all weight, the interval rests on it.</p>"
+        f'<div class="cards"><figure>{picture}</figure><div>{definitions(rows)}</div></div>'
     )
 
 
@@ -329,7 +356,8 @@ def _settings(report: Data) -> str:
     settings, status = report["settings"], report["status"]
     rows = [
         ("measure", spelt(settings["measure"])),
-        ("design", spelt(settings["design"])),
+        ("design", spelt(settings["design"].get("name", settings["design"]))),
+        ("its options", spelt(settings["design"].get("options", {}))),
         ("oracle", settings["oracle"]),
         ("seed of the draws", settings["seed"]),
         ("seed of the pool", settings["pool"]["seed"]),
@@ -342,10 +370,19 @@ def _settings(report: Data) -> str:
         ("newest hash", status["head"]),
     ]
     return (
-        "<h2>Settings, to get the same numbers again</h2><p>Every draw and answer is in the "
-        f"journal of the study. <code>{text(settings['verify'])}</code> draws every stage again "
-        "and compares; the newest hash covers all that happened, so whoever has it can tell "
-        f"whether the study was changed since.</p>{definitions(rows)}"
+        f"<h2>Settings, to get the same numbers again</h2>{_verify(settings['verify'])}"
+        + definitions([(name, value) for name, value in rows if value not in (None, "")])
+    )
+
+
+def _verify(command: str | None) -> str:
+    if command is None:
+        return "<p>An evaluation in memory: the same seeds and answers give the same numbers.</p>"
+    return (
+        "<p>Every draw and answer is in the journal of the study. "
+        f"<code>{text(command)}</code> draws every stage again and compares; the newest hash "
+        "covers all that happened, so whoever has it can tell whether the study was changed "
+        "since.</p>"
     )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from haystat.core.arrays import FloatArray
 from haystat.errors import HaystatError, NoSupport
 from haystat.loop.estimates import estimate_state
+from haystat.loop.state import State
 from haystat.measures.curves import PRCurve
-from haystat.study.leases import StudyState
 
 N_THRESHOLDS = 60
 
 
-def pr_curve(state: StudyState, system: str, level: float) -> dict[str, Any]:
+def pr_curve(state: State, system: str, level: float) -> dict[str, Any]:
     """Points of the curve with intervals, or a reason why there are none.
 
     Where the labels cannot speak about low thresholds, because items below the operating point
@@ -55,12 +55,12 @@ def _none(system: str, reason: str) -> dict[str, Any]:
     return {"system": system, "points": [], "reason": reason}
 
 
-def _labelled_scores(state: StudyState, system: str) -> FloatArray:
+def _labelled_scores(state: State, system: str) -> FloatArray:
     item, _ = state.ledger.told()
     return state.pool.outputs(item).scores[:, state.pool.schema.system_index(system)]
 
 
-def _operating_point(state: StudyState, system: str) -> float:
+def _operating_point(state: State, system: str) -> float:
     """The lowest score from which on everything is predicted positive."""
     column = state.pool.schema.system_index(system)
     cells = state.ledger.problem.cells

@@ -21,18 +21,24 @@ p { margin: 0.4rem 0; max-width: 46rem; overflow-wrap: anywhere; }
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); }
 .card { background: var(--card); border: 1px solid var(--rule); border-radius: 8px;
   padding: 0.9rem 1.1rem; min-width: 0; max-width: 40rem; }
+.summary { border-left: 4px solid var(--a); padding: 0.3rem 1rem; margin: 0.8rem 0 1.2rem; }
+.summary p { max-width: 60rem; font-size: 1.06rem; }
+.cards > .table { align-self: center; }
+svg .mark { fill: var(--paper); stroke: var(--ink); stroke-width: 2.5; }
+svg .start { text-anchor: start; }
 .big { font-size: 2.2rem; font-weight: 650; line-height: 1.1; }
 .range { color: var(--soft); }
 .warn { background: var(--warn); border-left: 4px solid var(--warn-rule); padding: 0.5rem 0.8rem;
   margin: 0.6rem 0; max-width: 46rem; overflow-wrap: anywhere; }
 figure { margin: 0.6rem 0; max-width: 36rem; min-width: 0; }
 .table { overflow-x: auto; margin: 0.5rem 0; max-width: 100%; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.92rem; }
+table { border-collapse: collapse; max-width: 100%;
+  font-variant-numeric: tabular-nums; font-size: 0.92rem; }
 th, td { padding: 0.25rem 0.7rem 0.25rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--rule); overflow-wrap: break-word; max-width: 18rem; }
 th { font-weight: 600; }
 td.n, th.n { text-align: right; white-space: nowrap; padding-right: 0.9rem; }
-td.long { min-width: 11rem; max-width: 26rem; } td.name { white-space: nowrap; }
+td.long { min-width: 8rem; max-width: 26rem; } td.name { white-space: nowrap; }
 dl { display: grid; grid-template-columns: minmax(7rem, auto) 1fr; gap: 0.15rem 1rem;
   margin: 0.5rem 0; font-size: 0.92rem; }
 dt { color: var(--soft); }
@@ -50,6 +56,11 @@ svg .axis { stroke: var(--soft); stroke-width: 1; } svg .grid { stroke: var(--ru
 @media (max-width: 34rem) { table { font-size: 0.8rem; } th, td { padding-right: 0.45rem; }
   td.n, th.n { white-space: normal; padding-right: 0.45rem; } td.name { white-space: normal; }
   td.long { min-width: 7rem; } }
-@media print { body { font-size: 11pt; } h2 { break-after: avoid; }
-  figure, tr { break-inside: avoid; } }
+@page { margin: 14mm; }
+@media print { :root { --ink: #000; --soft: #444; --paper: #fff; --card: #fff; --rule: #bbb;
+  --a: #0072b2; --b: #b34d00; --c: #8a949e; } body { font-size: 10pt; } main { padding: 0; }
+  .table { overflow: visible; } table { font-size: 8.5pt; width: 100%; } td.n, th.n, td.name {
+  white-space: normal; } td.long { min-width: 0; } h2 { break-after: avoid; }
+  .cards { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  figure, tr, .card, .summary { break-inside: avoid; } }
 """

@@ -12,18 +12,18 @@ from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.errors import HaystatError
 from haystat.inference.estimate import Estimate
 from haystat.loop.estimates import estimate_state
+from haystat.loop.state import State
 from haystat.measures.base import Measure
 from haystat.measures.threshold_search import WORDS, Threshold
 from haystat.report.charts import BOTTOM, LEFT, RIGHT, WIDTH, Axis, framed, grid, nice_ticks
 from haystat.report.style import STYLE
-from haystat.study.leases import StudyState
 
 HEIGHT = 340
 ABOVE = 50  # the legend, and the words of the two cuts
 Data = Mapping[str, Any]
 
 
-def cuts_of(state: StudyState, system: str, level: float) -> dict[str, Any]:
+def cuts_of(state: State, system: str, level: float) -> dict[str, Any]:
     """The choice of a threshold as data: what the study is about, else the best F1."""
     need: dict[str, Any] = {"f1": "best"}
     if isinstance(state.measure, Threshold):

@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from haystat.inference.estimate import worth_sentence
+from haystat.inference.estimate import signals_sentence, worth_sentence
 from haystat.measures import MEASURES
 from haystat.measures.base import Measure
+
+#: "of 100 items …"; more where a share is close to none or all
+BASES = (100, 1000, 10_000, 100_000, 1_000_000)
 
 
 def percent(value: float) -> str:
@@ -53,7 +56,9 @@ def meaning(component: Mapping[str, Any]) -> str:
         return text
     if not math.isfinite(component["value"]):
         return ""
-    return text.format(**{k: _of_hundred(component[k]) for k in ("value", "low", "high")})
+    base = _base(component["value"])
+    parts = {k: _of(component[k], base) for k in ("value", "low", "high")}
+    return text.replace("100 items", f"{base:,} items").format(**parts)
 
 
 def _measure(component: str) -> type[Measure]:
@@ -65,13 +70,16 @@ def _measure(component: str) -> type[Measure]:
     return made if hasattr(made, "meaning") else Measure
 
 
-def effort(component: Mapping[str, Any], n_labels: int) -> str:
+def effort(
+    component: Mapping[str, Any], n_labels: int, signals: Mapping[str, float] | None = None
+) -> str:
     """What a narrower interval would cost."""
     width = component["high"] - component["low"]
     if not math.isfinite(width) or width <= 0 or n_labels == 0:
         return ""
     name = component["name"]
     worth = worth_sentence(n_labels, component.get("worth") or math.nan)
+    worth = " ".join(filter(None, [worth, signals_sentence(signals or {})]))
     return (
         f"That rests on {n_labels:,} labels. {f'{worth} ' if worth else ''}Half the uncertainty "
         f"(± {amount(name, width / 4)} instead of ± {amount(name, width / 2)}) would take "
@@ -89,5 +97,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _of_hundred(share: float) -> str:
-    return percent(share).removesuffix("%")
+def _base(share: float) -> int:
+    """Out of how many items a share is told: enough that it is neither none nor all of them."""
+    rare = min(share, 1 - share)
+    return next((b for b in BASES if rare * b >= 1), 100) if rare > 0 else 100
+
+
+def _of(share: float, base: int) -> str:
+    return "unknown" if not math.isfinite(share) else f"{share * base:,.0f}"

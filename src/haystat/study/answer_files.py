@@ -22,7 +22,7 @@ import numpy as np
 from haystat.core.arguments import brief
 from haystat.core.disk import existing_file, not_utf8, readable
 from haystat.core.table_writers import Row, print_rows, write_rows
-from haystat.core.tables import read_columns, refuse_twins
+from haystat.core.tables import read_columns, refuse_twins, spelling_of
 from haystat.errors import AnswerError, ConflictingAnswer, FileError, UnknownName
 from haystat.loop.questions import Query
 from haystat.study.leases import StudyState
@@ -92,7 +92,7 @@ def answer_rows(study: Study) -> list[dict[str, Any]]:
     these draws, so that sum(weight * loss) / sum(draws) estimates the mean loss.
     """
     with study.reading() as state:
-        draws, weight = draw_totals(state)
+        draws, weight = state.draw_totals()
         return [
             {
                 "item": answer.item,
@@ -107,28 +107,17 @@ def answer_rows(study: Study) -> list[dict[str, Any]]:
         ]
 
 
-def draw_totals(state: StudyState) -> tuple[dict[int, int], dict[int, float]]:
-    """Draws and summed weights of every item, by position, over the finished stages."""
-    draws: dict[int, int] = {}
-    weights: dict[int, float] = {}
-    columns = (column.tolist() for column in state.ledger.draws())
-    for item, count, weight in zip(*columns, strict=True):
-        draws[item] = draws.get(item, 0) + count
-        weights[item] = weights.get(item, 0.0) + count * weight
-    return draws, weights
-
-
 def write_answers(rows: Sequence[Row], path: str | Path) -> None:
     """Write the answers for people: in CSV and TSV, no text is taken for a formula."""
     for_spreadsheets = str(path).lower().endswith((".csv", ".tsv"))
     write_rows(_safe(rows) if for_spreadsheets else rows, path, COLUMNS)
 
 
-def read_csv(lines: Iterable[str], name: str) -> list[Row]:
+def read_csv(lines: Iterable[str], name: str, separator: str = ",") -> list[Row]:
     """Rows of a CSV text with a header."""
     before = csv.field_size_limit(LARGEST_CELL)
     try:
-        reader = csv.DictReader(lines)
+        reader = csv.DictReader(lines, delimiter=separator)
         _check_columns(name, reader.fieldnames or ())
         return [_whole_row(name, reader, row) for row in reader]
     except csv.Error as error:
@@ -271,7 +260,7 @@ def _whole_row(name: str, reader: csv.DictReader[str], row: dict[str, Any]) -> R
 
 def _read_csv_file(path: Path) -> list[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return read_csv(file, str(path))
+        return read_csv(file, str(path), spelling_of(path)[0])
 
 
 def _read_json_file(path: Path) -> list[Row]:
@@ -297,6 +286,7 @@ def _safe(rows: Sequence[Row]) -> list[Row]:
 #: file ending -> what reads answers from it as they are spelt; the others are read as tables
 READERS: dict[str, Callable[[Path], list[Row]]] = {
     ".csv": _read_csv_file,
+    ".tsv": _read_csv_file,
     ".jsonl": _read_json_file,
     ".ndjson": _read_json_file,
 }

@@ -44,6 +44,14 @@ class StudyState(State):
         wanted = max(self.rules.answers_per_item - n_told, 1)
         return len(held) < wanted and (who is not None or not self.is_held(question, None, now))
 
+    def n_held(self, questions: Sequence[int], now: datetime) -> int:
+        """How many of these open questions are in somebody's hands."""
+        return sum(not self.is_free(question, now) for question in questions)
+
+    def record_of(self, index: int) -> dict[str, Any]:
+        """What people see of an item."""
+        return self.pool.record_of(index)
+
     def is_held(self, question: int, who: str | None, now: datetime) -> bool:
         """Whether this one holds the question."""
         until = self.leases.get(question, {}).get(who)

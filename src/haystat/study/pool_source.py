@@ -75,6 +75,7 @@ class PoolFile:
     pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
     unblocked: the file of the records whose pairs were blocked, or the two files of the left and
     right ones; `key` is their column with the id. weight: the column with what an item counts.
+    signals: columns with other information about the items, as in hs.Pool.
     """
 
     path: str
@@ -89,11 +90,12 @@ class PoolFile:
     unblocked: tuple[str, ...] = ()
     key: str = "id"
     weight: str | None = None
+    signals: tuple[str, ...] = ()
     at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_path("the path of a pool", self.path)
-        for name in ("score", "prediction", "columns", "show"):
+        for name in ("score", "prediction", "columns", "show", "signals"):
             object.__setattr__(self, name, several_names(name, getattr(self, name)))
         if not isinstance(self.options, Mapping):
             raise BadOption(f"options are {brief(self.options)}; give a dict")
@@ -117,6 +119,10 @@ class PoolFile:
             )
         if self.weight is not None and (self.engine is not None or self.is_sketch):
             raise BadOption("weights are for pools in memory: leave out the engine, or the weight")
+        if self.signals and (self.engine is not None or self.is_sketch):
+            raise BadOption(
+                f"signals {list(self.signals)} are read into memory with their pool; name no engine"
+            )
         if self.unblocked and self.engine is None:
             raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
 
@@ -149,7 +155,7 @@ class PoolFile:
     def _in_memory(self) -> tuple[Pool, Records]:
         """The pool whose columns are read whole."""
         facts = [*self.columns, *([self.weight] if self.weight else [])]
-        names = [*self.score, *self.prediction, *facts]
+        names = [*self.score, *self.prediction, *facts, *self.signals]
         id = self.id if isinstance(self.id, str) else None
         table = read_columns(Path(self.path), [*names, *([id] if id else [])])
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
@@ -158,6 +164,7 @@ class PoolFile:
             predictions or None,
             ids=table[id] if id else None,
             columns={name: table[name] for name in facts},
+            signals={name: table[name] for name in self.signals} or None,
             weight=self.weight,
             **self.options,
         )

@@ -23,12 +23,13 @@ from haystat.measures.outputs import Outputs, Schema
 from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks, cut
-from haystat.pool.cells import Cells
+from haystat.pool.cells import Before, Cells
 from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.number_losses import NumberLosses
 from haystat.pool.permanent_numbers import unit_numbers
 from haystat.pool.problem import Problem
+from haystat.pool.signals import CellSignals
 from haystat.pool.tree import Tree
 from haystat.study.array_codec import (
     PLAIN,
@@ -41,6 +42,7 @@ from haystat.study.array_codec import (
 )
 
 CHUNK = 256  # candidates that are read together
+PARTS = "SELECT name, content FROM sketch WHERE name IN ('pool', 'cells', 'losses')"
 CHUNKS = "SELECT cell, first, content FROM candidates ORDER BY cell, first"
 MOST_MOMENTS = 1 << 21  # loss moments that a study file keeps, 16 MiB
 
@@ -99,7 +101,8 @@ def write_sketch(
         parts["losses"] = _encode_losses(problem.measure, losses.kept())
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
-    wanted = np.where(problem.open, allotment(cells.size, share, total), cells.size).tolist()
+    kept = np.where(problem.open, allotment(cells.size, share, total), cells.size)
+    wanted = (kept if cells.before is None else np.maximum(kept, cells.before.drawn)).tolist()
     runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
@@ -158,7 +161,7 @@ class SketchPool:
         self, connect: Callable[[], sqlite3.Connection], whole: Callable[[str], AnyPool]
     ) -> None:
         self._whole = whole  # the pool itself, to do something with
-        parts = dict(connect().execute("SELECT name, content FROM sketch"))
+        parts = dict(connect().execute(PARTS))
         if not {"pool", "cells"} <= parts.keys():
             raise StudyError("the pool's sketch is missing; use a copy of the study")
         about = unpack(parts["pool"])
@@ -379,6 +382,7 @@ class Items:
 
 TREE = ("parent", "depth", "leaf")
 CELLS = ("stratum", "size", "prior")
+BEFORE = ("drawn", "inclusion")
 
 
 def _described(pool: AnyPool) -> dict[str, Any]:
@@ -406,14 +410,38 @@ def _described(pool: AnyPool) -> dict[str, Any]:
 def _encode_cells(cells: Cells) -> dict[str, Any]:
     names = CELLS if cells.known is None else (*CELLS, "known")
     arrays = {name: encode_array(name, getattr(cells, name)) for name in names}
-    return {**arrays, "example": _encode_outputs(cells.example)}
+    kept: dict[str, Any] = {**arrays, "example": _encode_outputs(cells.example)}
+    if cells.signals is not None:
+        kept["signals"] = _encode_signals(cells.signals)
+    if cells.before is not None:
+        before = {name: encode_array(name, getattr(cells.before, name)) for name in BEFORE}
+        kept["before"] = before
+    return kept
+
+
+def _encode_signals(signals: CellSignals) -> dict[str, Any]:
+    known = {"place": np.nan_to_num(signals.place), "band": signals.band}
+    parts = {name: encode_array(name, values) for name, values in known.items()}
+    names = {"coordinates": list(signals.coordinates), "two_valued": list(signals.two_valued)}
+    return {**names, **parts}
 
 
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
     arrays = {name: decode_array(given[name]) for name in (*CELLS, "known") if name in given}
+    before = None
+    if "before" in given:
+        before = Before(**{name: decode_array(given["before"][name]) for name in BEFORE})
     # `of_item` is only ever asked for the cells of some items, which Items can tell.
     of_item = cast(NDArray[np.int32], items)
-    return Cells(**arrays, example=_decode_outputs(given["example"]), of_item=of_item)
+    example, told = _decode_outputs(given["example"]), given.get("signals")
+    signals = None if told is None else _decode_signals(told)
+    return Cells(**arrays, example=example, of_item=of_item, signals=signals, before=before)
+
+
+def _decode_signals(given: Mapping[str, Any]) -> CellSignals:
+    band = decode_array(given["band"])
+    place = np.where(band == 0, np.nan, decode_array(given["place"]))
+    return CellSignals(tuple(given["coordinates"]), tuple(given["two_valued"]), place, band)
 
 
 def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from haystat.web import labelling, models
 from haystat.web.upload_limits import cut_record
 
 MOST = 200  # disagreements of one reply
+AFTER = "changed on the page, after the judge's reasons were shown"
 
 
 def after(study: Study, item: Any) -> models.After:

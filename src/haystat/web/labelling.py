@@ -21,6 +21,7 @@ from haystat.study.study import Study
 
 LEASE = "5m"  # pages ask again for what they hold, as long as somebody looks at them
 SECOND = "second opinion"
+CHANGED = "changed on the page"
 #: numbers beyond it are not the same any more once a browser has read them
 LARGEST_NUMBER = (1 << 53) - 1
 HELD_PER_DRAWN = 5  # questions in people's hands for each of a new stage, at the most
@@ -72,7 +73,7 @@ def tell(
     answers: Sequence[tuple[Any, ...]],
     who: str,
     correct: bool = False,
-    reason: str = "changed on the page",
+    reason: str = CHANGED,
 ) -> list[Told]:
     """Take answers, as in Given: all of them, or none if one is wrong.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from haystat import designs, measures
-from haystat.web.options import LONGEST_TEXT
+from haystat.web.options import LONGEST_GUIDELINES, LONGEST_TEXT
 
 MOST_QUESTIONS = 200
 MOST_ANSWERS = 1000
@@ -158,6 +158,20 @@ class Note(Asker, kw_only=True):
     item: Item | None = None
 
 
+class HistoryQuery(OfStudy):
+    """Whose answers."""
+
+    annotator: Who = NOBODY
+    n: Annotated[int, Meta(ge=1, le=MOST_QUESTIONS, description="The newest so many.")] = 60
+
+    def __post_init__(self) -> None:
+        self.annotator = _one_line(self.annotator)
+
+
+class Nothing(Struct):
+    """There is nothing more to say."""
+
+
 class Release(Asker):
     """Questions come back."""
 
@@ -196,6 +210,14 @@ class Wish(Struct, kw_only=True):
     ] = []
     prompt: Shown = ""
     seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None
+    guidelines: Annotated[
+        str,
+        Meta(max_length=LONGEST_GUIDELINES, pattern=PLAIN, description="What people read first."),
+    ] = ""
+    keys: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=1, pattern=r"^[a-z0-9]$")]],
+        Meta(max_length=30, description="A key for each label."),
+    ] = []
     reveal: Annotated[bool, Meta(description="Show the score after the answer.")] = False
     blind: Annotated[bool, Meta(description="Annotators see no estimate.")] = False
     second: Annotated[
@@ -253,6 +275,7 @@ class StudyInfo(Struct):
     reveal: bool
     blind: bool
     guidelines: str
+    keys: list[str]
     after: bool
 
 
@@ -268,6 +291,38 @@ class Questions(Struct):
     """What somebody holds now; fewer than asked for where they are long."""
 
     questions: list[Question]
+
+
+class Answered(Struct):
+    """An answer of one's own: None is a skip, with its reason."""
+
+    item: Item
+    key: str
+    label: Any
+    reason: str
+    time: str
+    record: dict[str, Any]
+
+
+class History(Struct):
+    """One's own answers, the newest first."""
+
+    answers: list[Answered]
+
+
+class Held(Struct):
+    """Open questions in somebody's hands, until when."""
+
+    holder: str
+    questions: int
+    until: str
+
+
+class Open(Struct):
+    """Questions that wait for an answer, and who holds them."""
+
+    pending: int
+    held: list[Held]
 
 
 class Told(Struct):

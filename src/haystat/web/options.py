@@ -14,6 +14,7 @@ from typing import Any
 from haystat.errors import BadOption
 from haystat.study.sqlite_journal import Entry
 from haystat.study.study import Study
+from haystat.web.keys import checked_keys
 
 MARK = "haystat page"
 LONGEST_TEXT = 300
@@ -28,7 +29,7 @@ class PageOptions:
     hold paths of pictures, relative to the pool's file. wanted: width of the interval at which to
     stop. reveal: show score and prediction after the answer. second: share of questions that go
     to a second person, to see how far people agree. blind: annotators see no estimate. guidelines:
-    Markdown that stands beside every question.
+    Markdown that stands beside every question. keys: one a class.
     """
 
     prompt: str = ""
@@ -39,6 +40,7 @@ class PageOptions:
     second: float = 0.0
     blind: bool = False
     guidelines: str = ""
+    keys: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.wanted is not None and not (0 < self.wanted < math.inf):
@@ -50,6 +52,7 @@ class PageOptions:
                 f"the guidelines have {len(self.guidelines):,} letters; {LONGEST_GUIDELINES:,} are "
                 "the most"
             )
+        checked_keys(self.keys)
         for text in (self.prompt, *self.names, *self.images):
             if len(text) > LONGEST_TEXT:
                 raise BadOption(f"{text[:20]!r}… is too long; {LONGEST_TEXT} letters are the most")
@@ -82,7 +85,7 @@ def _read(text: str) -> PageOptions | None:
         given = json.loads(text)[MARK]
         known = {field.name for field in fields(PageOptions)}
         chosen = {name: given[name] for name in known & given.keys()}
-        for name in ("names", "images"):
+        for name in ("names", "images", "keys"):
             chosen[name] = tuple(str(part) for part in chosen.get(name, ()))
         return PageOptions(**chosen)
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -13,9 +13,9 @@ from haystat.errors import HaystatError
 from haystat.inference.estimate import Estimate
 from haystat.loop.annotators import agreement
 from haystat.loop.estimates import estimate_state
+from haystat.loop.status import status_of
 from haystat.report.words import headline, meaning
 from haystat.study.leases import StudyState
-from haystat.study.status import status_of
 from haystat.web.progress import progress
 
 N_BARS = 14

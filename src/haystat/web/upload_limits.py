@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from haystat.core.arrow_files import ARROW
+from haystat.core.tables import SEPARATORS
 from haystat.errors import FileError, first_line
 from haystat.web.conversations import cut_conversation
 from haystat.web.models import MOST_COLUMNS
@@ -32,10 +34,9 @@ class TooLarge(FileError):
 
 def check_table(path: Path, names: Collection[str] | None = None) -> None:
     """Raise when a file is too much for a server. names: the columns to read; by default none."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        _check_parquet(path, names or ())
-    elif path.suffix.lower() == ".csv":
-        _check_csv(path, names or ())
+    kind = ARROW.get(path.suffix.lower())
+    if kind in CHECKS:
+        CHECKS[kind](path, names or ())
 
 
 def _check_csv(path: Path, names: Collection[str]) -> None:
@@ -43,7 +44,7 @@ def _check_csv(path: Path, names: Collection[str]) -> None:
         head = file.readline(LONGEST_LINE)
         if len(head) == LONGEST_LINE:
             raise TooLarge(f"{path.name}: its first line has more than {LONGEST_LINE:,} bytes")
-        _check_columns(path, head.count(b",") + 1)
+        _check_columns(path, max(map(head.decode("latin-1").count, SEPARATORS)) + 1)
         n_rows = 1
         while names and (block := file.read(BLOCK)):
             n_rows += max(block.count(b"\n"), block.count(b"\r"))  # either ends a line
@@ -74,6 +75,10 @@ def _check_parquet(path: Path, names: Collection[str]) -> None:
         raise
     except (OSError, ValueError, ArrowException) as error:
         raise unreadable(path, error) from None
+
+
+#: what Arrow calls a file -> what is checked before it is read
+CHECKS = {"parquet": _check_parquet, "csv": _check_csv}
 
 
 def unreadable(path: Path, error: Exception) -> FileError:

@@ -10,22 +10,13 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
+from haystat.core.arrow_files import ARROW, arrow_dataset
 from haystat.core.disk import writable
 from haystat.core.drafts import draft_of
 from haystat.errors import FileError
 from haystat.study.open_files import is_open_here
 from haystat.web.upload_limits import check_table, unreadable
 
-#: file ending -> what Arrow calls it
-KINDS = {
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
 #: pictures that cannot hold a script
 PICTURES = {
     ".png": "image/png",
@@ -63,7 +54,7 @@ def checked_file(folder: Path, name: str) -> Path:
 def _fits(folder: Path, path: Path) -> bool:
     try:
         inside = path.resolve().parent == folder.resolve()
-        fits = inside and path.suffix.lower() in KINDS and path.is_file()
+        fits = inside and path.suffix.lower() in ARROW and path.is_file()
         return fits and not is_open_here(path)
     except (OSError, ValueError):  # a name that is too long for the file system
         return False
@@ -71,13 +62,9 @@ def _fits(folder: Path, path: Path) -> bool:
 
 def preview(path: Path) -> dict[str, Any]:
     """Columns of a file with their first values, and a guess at what they hold."""
-    try:
-        from pyarrow import dataset
-    except ImportError:
-        raise FileError(f"{path.name} needs pyarrow: pip install 'haystat[web]'") from None
     check_table(path)
     try:
-        source = dataset.dataset(path, format=KINDS[path.suffix.lower()])
+        source = arrow_dataset(path)
         head = source.head(PREVIEWED)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None

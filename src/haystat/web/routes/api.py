@@ -10,11 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from haystat.errors import HaystatError
+from haystat.loop.journal import now_utc
 from haystat.study.question import Question
 from haystat.study.study import Study
 from haystat.web import judges, labelling, models
 from haystat.web.auth import MANAGER, Auth
 from haystat.web.body import suitable
+from haystat.web.history import give_all_back, held_questions, own_answers
+from haystat.web.keys import label_keys
 from haystat.web.snapshot import estimate_dict, for_role
 from haystat.web.study_folder import Room, StudyFolder
 from haystat.web.upload_limits import LARGEST_REPLY, cut_record
@@ -68,6 +71,7 @@ def study_info(room: Room) -> models.StudyInfo:
         reveal=options.reveal,
         blind=options.blind,
         guidelines=options.guidelines,
+        keys=label_keys(len(study.pool.classes), options.keys),
         after=bool(study.settings.get("after")),
     )
 
@@ -114,7 +118,8 @@ async def tell(request: Request, given: models.Tell) -> models.Taken:
 
     def action(study: Study) -> tuple[list[labelling.Told], dict[str, Any]]:
         """Both in one transaction: one wait for the disk."""
-        taken = labelling.tell(study, answers, given.annotator, given.correct)
+        reason = judges.AFTER if study.settings.get("after") else labelling.CHANGED
+        taken = labelling.tell(study, answers, given.annotator, given.correct, reason)
         try:
             more = _questions(room, study, given.ask, given) if given.ask else None
             return taken, {} if more is None else {"questions": more}
@@ -174,6 +179,49 @@ async def release(request: Request, given: models.Release) -> models.Released:
     else:
         await room.give_back(given.holder)
     return models.Released(given.after == 0)
+
+
+async def history(request: Request, given: models.HistoryQuery) -> models.History:
+    """One's own answers, to look at them again and to correct them."""
+    room = await room_of(request)
+
+    def look(study: Study) -> list[models.Answered]:
+        with study.reading() as state:
+            return [
+                models.Answered(
+                    labelling.named(answer.item),
+                    question.key,
+                    answer.label,
+                    answer.reason,
+                    answer.time,
+                    cut_record(labelling.blind_record(study, question))[0],
+                )
+                for number, answer in own_answers(state, given.annotator, given.n)
+                for question in [state.query(number)]
+            ]
+
+    return models.History(await room.queue.read(look))
+
+
+async def open_questions(request: Request, given: models.OfStudy) -> models.Open:
+    """Questions that wait for an answer, and in whose hands they are."""
+    room = await room_of(request)
+
+    def look(study: Study) -> models.Open:
+        with study.reading() as state:
+            held = held_questions(state, now_utc())
+            rows = [models.Held(who, n, until) for who, (n, until) in held.items()]
+            return models.Open(len(state.ledger.pending), rows)
+
+    return await room.queue.read(look)
+
+
+async def free(request: Request, given: models.Nothing) -> models.Open:
+    """Take the open questions out of all hands, so that whoever asks next gets them."""
+    room = await room_of(request)
+    await room.queue.write(lambda study: give_all_back(study, now_utc()))
+    room.watch.changed()
+    return await open_questions(request, models.OfStudy())
 
 
 async def status(request: Request, given: models.OfStudy) -> dict[str, Any]:

@@ -118,6 +118,8 @@ def page_options(wish: models.Wish) -> PageOptions:
         reveal=wish.reveal,
         second=wish.second,
         blind=wish.blind,
+        guidelines=wish.guidelines,
+        keys=tuple(wish.keys),
     )
 
 

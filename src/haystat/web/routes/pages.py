@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from haystat import designs
 from haystat.web.auth import Auth
 from haystat.web.body import encode
-from haystat.web.keys import label_keys
 from haystat.web.routes import manage
 from haystat.web.routes.api import is_manager, room_of, study_info
 from haystat.web.settings import MEGABYTE
@@ -66,8 +65,7 @@ async def label(request: Request) -> Response:
     """Questions and answers."""
     room = await room_of(request)
     hidden = room.options.blind and not is_manager(request)
-    keys = label_keys(len(room.study.pool.classes))
-    boot = {**_boot(room), "keys": keys, "mark": room.mark, "hidden": hidden}
+    boot = {**_boot(room), "mark": room.mark, "hidden": hidden}
     return _render(request, "label.html", room=room, boot=boot)
 
 

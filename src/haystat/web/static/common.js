@@ -111,7 +111,7 @@ export function showEstimate(found) {
 export function goalText(goal) {
   if (goal.reached) return `You can stop now. ${goal.why}`;
   if (goal.expected === null) return `Not enough answers yet to tell how many more it takes.`;
-  return `About ${several(goal.expected, "more label")} until the interval is no wider than ${goal.wanted}.`;
+  return `About ${several(goal.expected, "more label")} until the interval, ${goal.width.toFixed(3)} wide now, is no wider than ${goal.wanted}.`;
 }
 
 let library = null;

@@ -4,6 +4,7 @@ import { showAfter } from "./after.js";
 import { markdown } from "./chat.js";
 import { $, Refused, at, boot, chart, count, goalText, listen, post, settling, several, showEstimate, wait } from "./common.js";
 import { openOutbox, send as sendLater, unsent } from "./outbox.js";
+import { earlier, showHistory } from "./history.js";
 import { showRecord, spoken } from "./record.js";
 
 const BATCH = 10; // questions of one stage; the design learns between stages
@@ -31,7 +32,7 @@ let fetching = false, ended = false, troubled = false, refused = [];
 const current = () => (back ? past[past.length - back].question : queue[0]);
 const answers = [...document.querySelectorAll(".answer")];
 const number = $("number"); // where labels are numbers, or answers may be probabilities
-const nameOfAnswer = (entry) => entry.answer === null ? "skipped" : boot.names[entry.answer] ?? String(entry.value);
+const nameOfAnswer = (entry) => entry.answer === null || entry.answer === undefined ? "skipped" : boot.names[entry.answer] ?? String(entry.value);
 
 function say(text, kind = "") { $("line").textContent = text; $("line").className = `line ${kind}`; }
 
@@ -160,9 +161,9 @@ function give(label, value) { // label: the place among the classes, -1 where it
   if (!same) send("/api/tell", { answers: [told], correct: true, annotator: entry.who });
 }
 
-function record(question, label, value) {
+function record(question, label, value, reason = "") {
   queue.shift();
-  past.push({ question, answer: label, value, who });
+  past.push({ question, answer: label, value, reason, who });
   past = past.slice(-MOST_PAST);
   keep(local("past"), past);
   batch.done += 1;
@@ -171,13 +172,21 @@ function record(question, label, value) {
   show();
 }
 
-function skip(reason) {
+/** What was typed is kept, also where one of the ready reasons is chosen. */
+function reasonGiven(ready = "") {
+  const typed = $("reason").value.trim();
+  $("reason").value = "";
+  return [ready, typed].filter(Boolean).join(": ") || "cannot tell";
+}
+
+function skip(ready) {
   const question = current();
   $("skip-box").close();
   if (!question) return;
-  if (back) { past[past.length - back].answer = null; keep(local("past"), past); back -= 1; show(); }
-  else record(question, null);
-  say("Skipped.", "good");
+  const reason = reasonGiven(ready);
+  if (back) { Object.assign(past[past.length - back], { answer: null, reason }); keep(local("past"), past); back -= 1; show(); }
+  else record(question, null, null, reason);
+  say(`Skipped: ${reason}.`, "good");
   send("/api/skip", { item: question.item, key: question.key, reason });
 }
 
@@ -192,6 +201,11 @@ function remark() {
 
 function undo() { if (back < past.length) { back += 1; show(); } }
 function forward() { if (back) { back -= 1; say(""); show(); } }
+
+async function history() {
+  past = await earlier(past, who);
+  showHistory(past, nameOfAnswer, (place) => { back = past.length - place; show(); $("record").focus({ preventScroll: true }); });
+}
 
 function rename() {
   const name = $("who-text").value.trim().replace(/\s+/g, " ");
@@ -230,6 +244,7 @@ const actions = {
   s: () => current() && open("skip-box", $("reasons").firstElementChild),
   n: () => current() && open("note-box", $("note-text")),
   "?": () => open("help-box"), h: () => open("help-box"),
+  o: history,
 };
 
 document.addEventListener("keydown", (event) => {
@@ -249,15 +264,15 @@ $("undo").addEventListener("click", undo);
 $("skip").addEventListener("click", actions.s);
 $("note").addEventListener("click", actions.n);
 $("help").addEventListener("click", actions["?"]);
+$("history").addEventListener("click", history);
 $("who").addEventListener("click", () => { $("who-text").value = who; open("who-box", $("who-text")); $("who-text").select(); });
 $("who-ok").addEventListener("click", rename);
 $("note-ok").addEventListener("click", remark);
-$("skip-ok").addEventListener("click", () => skip($("reason").value.trim() || "cannot tell"));
+$("skip-ok").addEventListener("click", () => skip());
 for (const button of $("reasons").children) button.addEventListener("click", () => skip(button.dataset.reason));
 $("who-text").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); rename(); } });
-$("reason").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); skip($("reason").value.trim() || "cannot tell"); } });
+$("reason").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); skip(); } });
 $("note-text").addEventListener("keydown", (event) => { if (event.key === "Enter" && event.ctrlKey) { event.preventDefault(); remark(); } });
-$("skip-box").addEventListener("close", () => { $("reason").value = ""; });
 
 // --- the estimate beside the question
 

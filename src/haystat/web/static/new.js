@@ -62,6 +62,8 @@ function fill(columns, guess) {
   }));
 }
 
+const listed = (id) => $(id).value.split(",").map((part) => part.trim()).filter(Boolean);
+
 function wish() {
   const number = (id) => ($(id).value.trim() === "" ? null : Number($(id).value.replace(",", ".")));
   const threshold = number("threshold"), wanted = number("wanted");
@@ -74,6 +76,10 @@ function wish() {
     names: [$("no").value.trim() || "No", $("yes").value.trim() || "Yes"],
     reveal: $("reveal").checked, blind: $("blind").checked, second: $("second").checked ? 0.1 : 0,
   };
+  const classes = listed("classes"), keys = listed("keys").map((key) => key.toLowerCase());
+  if (classes.length > 2) Object.assign(given, { classes, names: classes });
+  if (keys.length) given.keys = keys;
+  given.guidelines = $("guidelines").value.trim();
   if (threshold !== null) given.threshold = threshold;
   if (wanted !== null) given.wanted = wanted;
   return given;

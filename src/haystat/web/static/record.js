@@ -25,6 +25,16 @@ export function paired(record) {
   return [pairs, Object.keys(record).filter((name) => !taken.has(name))];
 }
 
+/** A text with its web addresses as links; everything else is plain text. */
+export function linked(text) {
+  return text.split(/(https?:\/\/[^\s<>"']+)/).map((part, k) => {
+    if (k % 2 === 0) return document.createTextNode(part);
+    const link = element("a", "", part);
+    Object.assign(link, { href: part, target: "_blank", rel: "noopener noreferrer" });
+    return link;
+  });
+}
+
 function value(parts, className, picture) {
   const box = element("div", `value ${className}`);
   if (picture) { box.append(picture); return box; }
@@ -35,7 +45,10 @@ function value(parts, className, picture) {
     return box;
   }
   const whole = parts.length === 1 ? "whole" : "";
-  for (const [text, differs] of parts) box.append(differs ? element("mark", whole, text) : document.createTextNode(text));
+  for (const [text, differs] of parts) {
+    if (parts.length === 1 && /https?:\/\//.test(text)) box.append(...linked(text));
+    else box.append(differs ? element("mark", whole, text) : document.createTextNode(text));
+  }
   return box;
 }
 

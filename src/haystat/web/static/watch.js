@@ -1,6 +1,6 @@
 // The numbers, live.
 
-import { $, along, boot, chart, count, goalText, listen, settling, several, shown, showEstimate } from "./common.js";
+import { $, along, at, boot, chart, count, get, goalText, listen, post, settling, several, shown, showEstimate } from "./common.js";
 
 const drawSettling = chart($("chart"), settling(false));
 const drawAlong = chart($("along"), along);
@@ -29,6 +29,17 @@ function warnings(found) {
   $("warnings").hidden = !items.length;
 }
 
+/** Who holds open questions: the estimate counts every answer, but the next choice waits for these. */
+function showOpen(found) {
+  const n = found.held.reduce((sum, one) => sum + one.questions, 0);
+  $("open").hidden = !found.pending;
+  $("open-text").textContent = `${several(found.pending, "question")} wait${found.pending === 1 ? "s" : ""} for an answer. The estimate counts every answer that is there; what is asked next is chosen better once these are in.`;
+  $("open-list").replaceChildren(...found.held.map((one) => { const item = document.createElement("li"); item.textContent = `${one.holder || "somebody"} holds ${count(one.questions)} until ${new Date(one.until).toLocaleTimeString()}`; return item; }));
+  $("free").hidden = !n;
+}
+const lookOpen = () => get(at("/api/open")).then(showOpen).catch(() => {});
+$("free").addEventListener("click", () => post(at("/api/free"), {}).then(showOpen).catch(() => {}));
+
 const short = (score) => (score !== 0 && Math.abs(score) < 0.001 ? score.toExponential(0) : String(Number(score.toPrecision(3))));
 const range = (bar) => short(bar.to);
 
@@ -43,6 +54,7 @@ listen((found) => {
   $("counts").textContent = `${several(s.labels, "label")} of ${count(s.size)} items; ${several(s.pending, "open question")}, ${count(s.skipped)} skipped.`;
   people(found);
   warnings(found);
+  lookOpen();
   drawSettling(found.points);
   drawAlong(found.along.map((bar) => ({ ...bar, range: range(bar) })));
   document.title = `${shown(found.estimate.components[0].value)} · ${boot.study}`;

@@ -1,4 +1,4 @@
-"""How far a study is, and who did what."""
+"""How far an evaluation or a study is, and who did what."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from haystat.study.leases import StudyState
+from haystat.loop.state import State
 
 
 @dataclass(frozen=True)
 class Status:
-    """Counts of a study.
+    """Counts of an evaluation or a study.
 
-    labels are answers taken, which the estimate uses; finished_labels those of finished stages,
+    labels are answers taken, which the estimate uses, `carried` of them over from an earlier
+    version; finished_labels those of finished stages,
     from which the design has learnt. pending questions wait for an answer, and `leased` of them
     are in somebody's hands. known: labels from before the first question. head is the hash of the
-    newest entry: whoever wrote it down can tell whether the journal was changed.
+    newest entry of a study: whoever wrote it down can tell whether the journal was changed.
     """
 
     measure: str
@@ -39,10 +40,11 @@ class Status:
     last_change: str
     entries: int
     head: str
+    carried: int = 0
     known: int = 0
 
 
-def status_of(state: StudyState, now: datetime) -> Status:
+def status_of(state: State, now: datetime) -> Status:
     """The counts at a time."""
     ledger, pool = state.ledger, state.pool
     answers = [answer for _, answer in state.answers()]
@@ -60,7 +62,7 @@ def status_of(state: StudyState, now: datetime) -> Status:
         ledger.n_labels,
         len(answers) - len(told),
         len(open_questions),
-        sum(not state.is_free(question, now) for question in open_questions),
+        state.n_held(open_questions, now),
         ledger.n_stages,
         ledger.n_finished - (len(ledger.stages) - ledger.n_stages),
         sum(int(stage.count.sum()) for stage in finished),
@@ -69,6 +71,7 @@ def status_of(state: StudyState, now: datetime) -> Status:
         state.started,
         "" if state.last is None else state.last.time,
         state.n_entries,
-        "" if state.last is None else state.last.hash,
+        getattr(state.last, "hash", ""),
+        state.n_carried,
         ledger.n_known,
     )

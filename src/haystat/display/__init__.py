@@ -1,0 +1,1 @@
+"""What a notebook shows: cards in HTML, pictures, tables. It knows no statistics."""

@@ -1,0 +1,1 @@
+"""Labelling inside a notebook: the cards of the page as a widget."""
