@@ -202,7 +202,8 @@ def test_three_classes_have_the_keys_1_2_3_and_pictures_are_shown(tmp_path, open
         wait_for_question(page)
         page.wait_for_function("() => document.querySelector('#record img').naturalWidth === 1")
         assert "https://x.org/a?b=c" in page.inner_text("#record")
-        assert page.evaluate("document.querySelectorAll('#record a').length") == 0
+        links = page.evaluate("[...document.querySelectorAll('#record a')].map(a => a.href)")
+        assert links == ["https://x.org/a?b=c"]
         item = item_on(page)
         press(page, "3")
         saved(page)
