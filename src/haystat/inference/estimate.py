@@ -134,8 +134,8 @@ class Estimate(Shown):
         """
         variance = self.details.get("item_variance", np.full(len(self.values), np.nan))
         low, high = self.intervals.T
-        error = (high - low) / 2 / ndtri((1 + self.level) / 2)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # a level may be next to nothing
+            error = (high - low) / 2 / ndtri((1 + self.level) / 2)
             return np.asarray(variance / (error**2 + variance / self.details.get("size", np.inf)))
 
     @property
