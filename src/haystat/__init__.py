@@ -7,8 +7,10 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from haystat import designs, errors, measures
+    from haystat.comparison.change import Change, change
     from haystat.comparison.compare import Comparison, compare
     from haystat.comparison.duels import Decided
+    from haystat.decisions.alarm import Alarm
     from haystat.decisions.gate import Verdict, gate
     from haystat.decisions.stopping import Width
     from haystat.decisions.threshold import ThresholdChoice
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from haystat.study.study import Study
 
 __all__ = [
+    "Alarm",
+    "Change",
     "Comparison",
     "CurveDisplay",
     "Decided",
@@ -41,6 +45,7 @@ __all__ = [
     "ThresholdChoice",
     "Verdict",
     "Width",
+    "change",
     "compare",
     "cross_pool",
     "designs",
@@ -56,6 +61,8 @@ __all__ = [
 
 #: public name -> module; importing them all takes a second, so each waits until it is used
 _MODULE_OF = {
+    "Alarm": "decisions.alarm",
+    "Change": "comparison.change",
     "Comparison": "comparison.compare",
     "CurveDisplay": "display.curves",
     "Decided": "comparison.duels",
@@ -70,6 +77,7 @@ _MODULE_OF = {
     "ThresholdChoice": "decisions.threshold",
     "Verdict": "decisions.gate",
     "Width": "decisions.stopping",
+    "change": "comparison.change",
     "compare": "comparison.compare",
     "cross_pool": "engines.open",
     "from_estimator": "pool.from_estimator",

@@ -156,6 +156,14 @@ def calls(folder):
         "save": (of("save"), {"path": folder / "saved.jsonl"}),
         "load": (hs.Evaluation.load, {"path": folder / "log.jsonl", "pool": pool,
                                       "measure": None, "design": None}),
+        "next": (of("next"), {"pool": two, "name": "v2", "measure": None, "max_age": "9d"}),
+        "extend": (of("extend"), {
+            "rows": hs.Pool(SCORES, ids=np.arange(SIZE) + SIZE, strata=3), "name": "v2",
+            "window": None, "measure": None, "max_age": None, "strata": 3}),
+        "change": (lambda **given: hs.change(asked(), **given), {
+            "new": asked(random_state=1), "measure": "recall", "level": 0.9, "systems": None}),
+        "Alarm": (lambda loop, **given: hs.Alarm(**given).look(loop), {
+            "loop": asked(), "measure": "f1", "below": 0.5, "level": 0.9, "days": 3}),
         "Width": (hs.Width, {"width": 0.1}),
         "Decided": (hs.Decided, {"better": "higher", "interval": "anytime"}),
         "simulate": (hs.simulate, {
@@ -212,7 +220,8 @@ NAMES = (
     "Pool,Pool of numbers,from_frame,strata_from_features,Evaluation,Evaluation with options,"
     "assisted,oasis,stochastic,ask,tell,tell one,tell softly,pending_for,estimate,tail,"
     "threshold,gate,run,"
-    "an oracle,save,load,Width,Decided,simulate,plan,compare,open_pool,open_pool of a sketch,"
+    "an oracle,save,load,next,extend,change,Alarm,"
+    "Width,Decided,simulate,plan,compare,open_pool,open_pool of a sketch,"
     "EnginePool.save,cross_pool,PoolFile,Study.create,Study.open,Study.ask,Study.tell,Study.skip,"
     "Study.correct,Study.release,Study.note,Study.estimate,Study.held_by,Study.record_of,"
     "Study.copy_to,verify,merged_estimate"

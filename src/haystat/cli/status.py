@@ -102,6 +102,7 @@ def verify(study: Path = STUDY, as_json: bool = JSON) -> None:
     if as_json:
         found = None if verdict.estimate is None else verdict.estimate.to_dict()
         counts = {"entries": verdict.n_entries, "stages": verdict.n_stages}
+        counts["versions"] = verdict.n_versions
         findings = [{"entry": f.entry, "text": f.text} for f in verdict.findings]
         rest = {"labels": verdict.n_labels, "head": verdict.head, "findings": findings}
         print_json({"ok": verdict.ok, **counts, **rest, "estimate": found})
@@ -114,6 +115,8 @@ def verify(study: Path = STUDY, as_json: bool = JSON) -> None:
                 f"{verdict.n_entries} entries and {verdict.n_stages} stages worked out again, "
                 "all as recorded"
             )
+            if verdict.n_versions > 1:
+                out.print(f"so were the {verdict.n_versions - 1} versions before it")
             out.print(f"newest hash {verdict.head}")
             out.print(estimate_line(verdict.estimate), markup=False)
     if not verdict.ok:
@@ -154,9 +157,13 @@ def _measure(text: str | None) -> Any:
 def _status_lines(found: Status) -> list[tuple[str, str]]:
     by_label = ", ".join(f"{n} x {label}" for label, n in found.labels_of.items())
     people = ", ".join(f"{who or 'nameless'} {n}" for who, n in found.annotators.items())
+    before = f", {found.carried} carried over" if found.carried else ""
     return [
         ("study", f"{found.measure} of {found.size:,} items, design {found.design}"),
-        ("labels", f"{found.labels} ({by_label}), {found.finished_labels} in finished stages"),
+        (
+            "labels",
+            f"{found.labels} ({by_label}), {found.finished_labels} in finished stages{before}",
+        ),
         *([("known", f"{found.known} labels from before")] if found.known else []),
         ("skipped", str(found.skipped)),
         ("open", f"{found.pending} questions, {found.leased} of them in somebody's hands"),
@@ -182,6 +189,8 @@ def _summary(entry: Entry) -> str:
     if entry.kind == "stage":
         drawn = sum(row[-2] for row in data["new"] + data["again"])
         return f"{len(data['new'])} new items, {drawn} draws"
+    if entry.kind == "carried":
+        return f"{len(data['new'])} labels of an earlier version, {data['name']} begins"
     if entry.kind == "answer":
         return ", ".join(f"{item}={label}" for item, label, *_ in data["labels"])
     if entry.kind in ("lease", "release"):

@@ -65,8 +65,8 @@ class Assisted(ModelSettings, Design):
 
     method: int = METHOD
     rare: float = 0.003
-    uniform: tuple[float, float] = (0.2, 0.35)
-    by_region: float = 0.8
+    uniform: tuple[float, float] = (0.35, 0.4)
+    by_region: float = 0.5
     dense: float = 0.2
     least: float = 0.02
     name = "assisted"
@@ -80,7 +80,7 @@ class Assisted(ModelSettings, Design):
                 f"knows method {METHOD}; use the version of haystat that wrote it"
             )
         if not isinstance(self.uniform, tuple | list) or len(self.uniform) != 2:
-            raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.2, 0.35)")
+            raise BadOption(f"uniform is {self.uniform!r}; give two shares, such as (0.35, 0.4)")
         low, high = self.uniform
         object.__setattr__(self, "uniform", (low, high))  # a list, where it comes from a file
         if not 0 < low <= high <= 1:

@@ -64,7 +64,7 @@ class Batch:
     """The draws of a finished stage with their labels; `new` marks labels not known before.
 
     count is how often the item was drawn, or which part of a draw has this label; item is its
-    position in the pool.
+    position in the pool. inclusion (K,) is that of the stage's Choice.
     """
 
     cell: IntArray
@@ -73,6 +73,7 @@ class Batch:
     weight: FloatArray
     new: NDArray[np.bool_]
     item: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    inclusion: FloatArray | None = None
 
 
 @dataclass(frozen=True)

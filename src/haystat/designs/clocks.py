@@ -11,6 +11,7 @@ mean 1 / m.
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 from math import log
 
 import numpy as np
@@ -59,8 +60,35 @@ def stage_rates(
     return rates(float(multiple))
 
 
+@dataclass(frozen=True)
+class Start:
+    """Where the clocks stood when an evaluation began: rung (K,) of them, elapsed (K,) time.
+
+    By what has not rung yet all clocks are as good as new.
+    """
+
+    rung: IntArray
+    elapsed: FloatArray
+
+    @classmethod
+    def at(cls, rung: IntArray, inclusion: FloatArray) -> Start:
+        """`rung` items of each cell were drawn, which had this probability, (K,) each."""
+        return cls(rung, elapsed_at(inclusion))
+
+
+def elapsed_at(inclusion: FloatArray) -> FloatArray:
+    """Cumulative rate at which items are drawn with a probability, (K,)."""
+    return np.asarray(-np.log1p(-np.minimum(inclusion, 1 - 1e-16)))
+
+
 def take(
-    rates: FloatArray, inclusion: FloatArray, cell_size: IntArray, asked: IntArray, n: int, key: int
+    rates: FloatArray,
+    inclusion: FloatArray,
+    cell_size: IntArray,
+    asked: IntArray,
+    n: int,
+    key: int,
+    start: Start | None = None,
 ) -> tuple[IntArray, FloatArray]:
     """Cells of the next n items, and the inclusion after them, (K,).
 
@@ -70,22 +98,28 @@ def take(
     certain = np.isinf(rates) & (left > 0)
     census = np.repeat(np.flatnonzero(certain), left[certain])[:n]
     rates = np.where(np.isinf(rates), 0.0, rates)
-    drawn, clock = _ring(rates, inclusion, cell_size, asked, n - len(census), key)
+    drawn, clock = _ring(rates, inclusion, cell_size, asked, n - len(census), key, start)
     after = 1 - (1 - inclusion) * np.exp(-rates * clock)
     whole = np.bincount(census, minlength=len(left)) == left
     return np.concatenate([census, drawn]), np.where(whole, 1.0, after)
 
 
 def _ring(
-    rates: FloatArray, inclusion: FloatArray, cell_size: IntArray, asked: IntArray, n: int, key: int
+    rates: FloatArray,
+    inclusion: FloatArray,
+    cell_size: IntArray,
+    asked: IntArray,
+    n: int,
+    key: int,
+    start: Start | None,
 ) -> tuple[IntArray, float]:
     """Cells of the n clocks that ring first, and when the last of them rings.
 
     From then on all other clocks are as good as new.
     """
-    rate, elapsed = rates.tolist(), -np.log1p(-np.minimum(inclusion, 1 - 1e-16))
+    rate, elapsed = rates.tolist(), elapsed_at(inclusion)
     reachable = np.flatnonzero((asked < cell_size) & (rates > 0))
-    rung = rung_at(cell_size, np.minimum(asked + 1, cell_size), key)
+    rung = rung_at(cell_size, np.minimum(asked + 1, cell_size), key, start)
     first = np.maximum(rung[reachable] - elapsed[reachable], 0.0) / rates[reachable]
     soonest = np.argsort(first, kind="stable")[:n]  # only the n cells that ring first can matter
     first, reachable = first[soonest], reachable[soonest]
@@ -104,13 +138,17 @@ def _ring(
     return np.array(taken, dtype=np.int64), when
 
 
-def rung_at(cell_size: IntArray, asked: IntArray, key: int) -> FloatArray:
+def rung_at(
+    cell_size: IntArray, asked: IntArray, key: int, start: Start | None = None
+) -> FloatArray:
     """When the clock of the last item asked about rang in each cell, (K,); 0 if there is none."""
-    cell = np.repeat(np.arange(len(asked)), asked)
-    rank = np.arange(len(cell)) - np.repeat(np.cumsum(asked) - asked, asked)
+    first = np.zeros_like(asked) if start is None else np.minimum(start.rung, asked)
+    n = asked - first
+    cell = np.repeat(np.arange(len(asked)), n)
+    rank = np.arange(len(cell)) - np.repeat(np.cumsum(n) - n - first, n)
     gaps = -np.log(uniforms(key, cell, rank)) / (cell_size[cell] - rank)
     total = np.bincount(cell, weights=gaps, minlength=len(asked))
-    return np.asarray(total, dtype=np.float64)
+    return np.asarray(total if start is None else total + start.elapsed, dtype=np.float64)
 
 
 def _gap(key: int, cell: int, rank: int, size: int) -> float:

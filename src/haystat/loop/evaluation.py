@@ -21,8 +21,11 @@ from haystat.loop.questions import Query
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.loop.shared_state import SharedState
 from haystat.loop.state import LEDGERS, State
+from haystat.loop.versions import next_version, version_pool
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
+from haystat.pool.extended import extended
+from haystat.pool.memory import Pool
 
 
 class Evaluation(Loop):
@@ -100,10 +103,74 @@ class Evaluation(Loop):
         number = len(state.ledger.stages) - 1
         return [state.query(question) for question in state.ledger.questions_of(number)]
 
+    def whole_pool(self, what: str) -> AnyPool:
+        """The pool, which is in memory."""
+        return self.pool
+
     @property
     def given_measure(self) -> Measure:
         """The measure as it was given, not bound to a pool."""
         return self._given_measure
+
+    def next(
+        self, pool: Pool, name: str | None = None, *, measure: Any = None, max_age: Any = None
+    ) -> Evaluation:
+        """The evaluation of the next version: a new model, new items, items gone.
+
+        Items are the same if their ids are. Every label of an item that is still there counts with
+        the probability that its item had to be drawn, so only the difference is asked about.
+
+        measure: another one than this evaluation's. max_age: leave out labels that are older, a
+        timedelta or a text such as "90d".
+
+        >>> import haystat as hs
+        >>> pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
+        >>> ev = hs.Evaluation(pool, "accuracy", random_state=0)
+        >>> ev.tell({query.item: int(query.item >= 3) for query in ev.ask(4)})
+        >>> later = ev.next(hs.Pool([0.1, 0.2, 0.6, 0.7, 0.8, 0.9], strata=2))
+        >>> later.n_carried
+        4
+        """
+        with self._shared.reading() as state:
+            old: Any = self.pool
+            version = next_version(state, old, self.settings, pool, name, max_age, now_utc())
+        evaluation = Evaluation(
+            version.pool,
+            self._given_measure if measure is None else measure,
+            self.design,
+            random_state=version.seed,
+            **vars(decode_rules(self.settings)),
+        )
+        evaluation.settings = {**evaluation.settings, **version.settings()}
+        with evaluation._shared.writing() as (after, draft):
+            draft.add("carried", version.entry(after.ledger.problem.cells))
+        return evaluation
+
+    def extend(
+        self,
+        rows: Pool,
+        name: str | None = None,
+        *,
+        window: tuple[str, Any] | None = None,
+        measure: Any = None,
+        max_age: Any = None,
+        **options: Any,
+    ) -> Evaluation:
+        """The next version, of this evaluation's items and further ones: a pool of new rows.
+
+        window: a column of the pool and a length, such as ("day", 30), to leave out items whose
+        column is that far below the largest. options: those of hs.Pool; the rest as in `next`.
+
+        >>> import haystat as hs
+        >>> pool = hs.Pool([0.1, 0.2, 0.7, 0.8], strata=2, columns={"day": [1, 1, 2, 2]})
+        >>> ev = hs.Evaluation(pool, "accuracy", random_state=0)
+        >>> rows = hs.Pool([0.3, 0.9], ids=[4, 5], strata=2, columns={"day": [3, 3]})
+        >>> len(ev.extend(rows).pool), len(ev.extend(rows, window=("day", 2)).pool)
+        (6, 4)
+        """
+        old: Any = self.pool
+        pool, _ = extended(old, rows, window, **options)
+        return self.next(pool, name, measure=measure, max_age=max_age)
 
     def save(self, path: str | Path) -> None:
         """Write the journal as JSON lines; `Evaluation.load` folds it again."""
@@ -124,7 +191,7 @@ class Evaluation(Loop):
         settings, lines = read_log(path)
         checked_pool(pool)
         try:
-            pool = pool.ordered(settings["pool_seed"])
+            pool = version_pool(settings, pool).ordered(settings["pool_seed"])
             same = settings["pool"] == pool.fingerprint and settings["pool_seed"] == pool.seed
             if not same:
                 raise LogError(

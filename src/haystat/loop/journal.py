@@ -15,6 +15,7 @@ from typing import Any, Protocol
 #: what can happen, in the words of the log
 KINDS = {
     "created": "the study began, with these settings and this sketch of the pool",
+    "carried": "labels of an earlier version were carried over",
     "candidates": "further items of a cell were fetched from the pool",
     "stage": "items were drawn, with their weights",
     "lease": "questions were handed to somebody, until a certain time",

@@ -406,6 +406,7 @@ class Ledger:
             stage.weight[told],
             new[told],
             stage.item[told],
+            stage.inclusion,
         )
         self.state = self.design.observe(self.problem, self.state, batch)
         learnt = new & told

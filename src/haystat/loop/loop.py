@@ -149,7 +149,8 @@ class Loop(ShownLoop, ABC):
     ) -> Estimate:
         """Ask `oracle` until `budget` labels are in or `until(estimate)` holds.
 
-        oracle takes a list of items and returns their labels in that order.
+        oracle takes a list of items and returns their labels in that order. Labels that were
+        carried over from an earlier version cost nothing of the budget.
         """
         with self._shared.reading() as state:
             nameless, again = state.rules.nameless, state.ledger.soft
@@ -166,7 +167,7 @@ class Loop(ShownLoop, ABC):
                 f"give at most {self.pool.size}"
             )
         with progress_bar("labels", budget, shown=progress) as advance:
-            while (n_labels := self.n_labels) < budget:
+            while (n_labels := self.n_labels - self.n_carried) < budget:
                 queries = self.ask(min(batch_size, budget - n_labels))
                 if not queries:
                     break
@@ -228,6 +229,14 @@ class Loop(ShownLoop, ABC):
     def ask(self, n: int = 1) -> list[Any]:
         """Questions that need an answer."""
 
+    def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
+        """Name, labels carried over and estimate of every version in a file, the first first."""
+        return []
+
+    @abstractmethod
+    def whole_pool(self, what: str) -> AnyPool:
+        """The pool with all its items, to do something that takes them; raises if it is gone."""
+
     @property
     @abstractmethod
     def given_measure(self) -> Measure:
@@ -244,6 +253,12 @@ class Loop(ShownLoop, ABC):
         """Labels taken so far, skipped items left out."""
         with self._shared.reading() as state:
             return int(state.ledger.n_told)
+
+    @property
+    def n_carried(self) -> int:
+        """Labels that were carried over from an earlier version."""
+        with self._shared.reading() as state:
+            return int(state.n_carried)
 
     @property
     def pending(self) -> list[Any]:

@@ -41,7 +41,7 @@ def stage_records(stages: Sequence[Stage], n_finished: int) -> list[dict[str, An
             "stage": number,
             "draws": int(stage.count.sum()),
             "new_labels": stage.n_new,
-            "largest_weight": float(stage.weight.max()),
+            "largest_weight": float(stage.weight.max(initial=0.0)),
             "finished": number < n_finished,
         }
         for number, stage in enumerate(stages)

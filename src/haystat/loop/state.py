@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from haystat.designs.base import Design
+from haystat.designs.continued import continued
 from haystat.errors import LogError, StorageError
 from haystat.loop.annotators import DISAGREEMENT, Rules
 from haystat.loop.journal import Entry
@@ -63,6 +64,8 @@ class State:
         self.rules = rules
         self.known = known
         problem = pose(pool, measure, oracle)
+        if problem.cells.before is not None:
+            design = continued(design)
         order = pool.candidates(problem.cells)
         items, label = known.of_items(pool, problem, order)
         problem = known.seen_from(pool, problem, items, label)
@@ -74,10 +77,12 @@ class State:
         self.votes: dict[int, dict[str | None, Answer]] = {}
         self.last: Any = None
         self.started = ""
+        self.n_carried = 0  # labels from an earlier version
         self._take: dict[str, Callable[[Any], None]] = {
             "created": self._created,
             "candidates": lambda entry: None,
             "note": lambda entry: None,
+            "carried": self._carried,
             "stage": self._stage,
             "answer": self._answer,
             "skip": self._skip,
@@ -196,6 +201,18 @@ class State:
         stage = self.stage_from(entry.data)
         self.questions.asked([row[0] for row in entry.data["new"]], stage.item)
         self.ledger.add_stage(stage)
+
+    def _carried(self, entry: Entry) -> None:
+        """Items that were drawn in an earlier version are a stage that is answered at once."""
+        self._stage(entry)
+        labels: dict[int, Label | None] = {}
+        rows = zip(entry.data["new"], entry.data["answers"], strict=True)
+        for (item, *_), (label, who, time, reason) in rows:
+            question = self.question_at(item)
+            self.votes[question] = {who: Answer(item, plain(label), who, time, reason)}
+            labels[question] = self.label_of(label)
+        self.ledger.add_labels(labels)
+        self.n_carried = self.ledger.n_told
 
     def _answer(self, entry: Entry) -> None:
         data = entry.data["labels"]

@@ -14,7 +14,8 @@ from haystat.loop.state import State
 class Status:
     """Counts of an evaluation or a study.
 
-    labels are answers taken, which the estimate uses; finished_labels those of finished stages,
+    labels are answers taken, which the estimate uses, `carried` of them over from an earlier
+    version; finished_labels those of finished stages,
     from which the design has learnt. pending questions wait for an answer, and `leased` of them
     are in somebody's hands. known: labels from before the first question. head is the hash of the
     newest entry of a study: whoever wrote it down can tell whether the journal was changed.
@@ -39,6 +40,7 @@ class Status:
     last_change: str
     entries: int
     head: str
+    carried: int = 0
     known: int = 0
 
 
@@ -70,5 +72,6 @@ def status_of(state: State, now: datetime) -> Status:
         "" if state.last is None else state.last.time,
         state.n_entries,
         getattr(state.last, "hash", ""),
+        state.n_carried,
         ledger.n_known,
     )

@@ -14,7 +14,7 @@ import numpy as np
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.models.curve import Curve, mid_ranks, minus_logit
 from haystat.models.posterior import LabelModel
-from haystat.models.ranks import predicted_low, ranks
+from haystat.models.ranks import predicted_low, ranks, uncut_size
 from haystat.models.regions import Regions
 from haystat.models.settings import ModelSettings
 from haystat.models.signals import hints_of
@@ -80,7 +80,7 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
     follows = _follows_score(problem.stratum_prior[:, 1])
     group = _patterns(problem) if follows else problem.cells.stratum
-    mass = low & (size > MASS * problem.size)
+    mass = low & (uncut_size(problem) > MASS * problem.size)
     apart, signals, hints = np.asarray(2 * group + mass), problem.cells.signals, None
     regions = Regions.along(rank, threshold, apart, size)
     parts: tuple[IntArray, ...] = ()
@@ -119,8 +119,10 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
 
 def _patterns(problem: Problem) -> IntArray:
     """The number of the way in which each cell is predicted, (K,)."""
-    predictions = problem.cells.example.predictions
-    return np.unique(predictions, axis=0, return_inverse=True)[1].reshape(-1)
+    told = problem.cells.example.predictions
+    if problem.cells.apart is not None:
+        told = np.column_stack([told, problem.cells.apart])
+    return np.unique(told, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _follows_score(prior: FloatArray) -> bool:

@@ -46,10 +46,10 @@ class ModelSettings:
     shapes: tuple[float, ...] = (1.0, 0.02)
     concentrations: tuple[float, ...] = (100.0, 20.0)
     hidden: float = 0.015
-    hidden_sd: float = 4.0
+    hidden_sd: float = 3.5
     hidden_power: float = 0.5
     mass: float = 0.15
-    mass_sd: float = 2.9
+    mass_sd: float = 3.5
     mass_power: float = 1.0
     wrong: float = 0.005
     wrong_sd: float = 2.0

@@ -22,12 +22,26 @@ CHUNK = 1 << 15  # items whose u is held at a time
 
 
 @dataclass(frozen=True)
+class Before:
+    """What was drawn before the evaluation began: how many items of each cell, and how likely.
+
+    drawn (K,) items come first in the order of their cell; inclusion (K,) is the probability that
+    an item of the cell was among them.
+    """
+
+    drawn: IntArray
+    inclusion: FloatArray
+
+
+@dataclass(frozen=True)
 class Cells:
     """K cells: stratum (K,), size (K,), prior label shares (K, C), an item that stands for each.
 
     of_item (M,) is the cell of each item of the pool. known (K,), where given, is how the labels of
     the cell's items came to be known beforehand (pool/known.py), 0 where they are not: items with a
     known label have cells of their own. signals, where given, cut cells further (pool/signals.py).
+    before is None unless labels were carried over from an earlier version. apart (K,), where given,
+    numbers kinds of items whose labels may differ although their scores do not.
     """
 
     stratum: IntArray
@@ -37,6 +51,8 @@ class Cells:
     of_item: NDArray[np.int32]
     known: IntArray | None = None
     signals: CellSignals | None = None
+    before: Before | None = None
+    apart: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.size)

@@ -6,7 +6,7 @@ import copy
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -204,6 +204,10 @@ class Pool(Shown):
         """The id of each item, (M,)."""
         return self._ids.values
 
+    def class_scores(self, system: str) -> FloatArray:
+        """The scores of a system as they were given: (M,), or (M, C) with one for each class."""
+        return np.asarray(self._class_scores[system])
+
     def outputs(self, index: IntArray) -> Outputs:
         """What the systems say about the items at these positions."""
         columns = {name: values[index] for name, values in self.columns.items()}
@@ -241,7 +245,7 @@ class Pool(Shown):
         seed = self.seed if seed is None else seed
         return Candidates(cells, self._ids, 0 if seed is None else seed)
 
-    def ordered(self, seed: int) -> Pool:
+    def ordered(self, seed: int) -> Self:
         """The same pool in the order of this seed, unless it has one of its own."""
         if self.seed is not None:
             return self
@@ -249,7 +253,7 @@ class Pool(Shown):
         pool.seed = seed
         return pool
 
-    def with_known(self, known: Sequence[Known]) -> Pool:
+    def with_known(self, known: Sequence[Known]) -> Self:
         """The same pool, in which items with a known label have cells of their own."""
         if not known:
             return self

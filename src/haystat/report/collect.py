@@ -26,6 +26,7 @@ from haystat.report.confusion import ConfusionMatrix
 from haystat.report.pr_curve import pr_curve
 from haystat.report.summary import summary
 from haystat.report.thresholds import cuts_of
+from haystat.report.versions import versions_of
 
 MOST_COMPONENTS = 12
 MOST_POINTS = 80
@@ -53,6 +54,7 @@ class Reported(Protocol):
     def new_state(self) -> State: ...
     def status(self) -> Status: ...
     def agreement(self) -> Agreement: ...
+    def version_estimates(self, level: float) -> list[tuple[str, int, Estimate]]: ...
 
 
 def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str, Any]:
@@ -70,6 +72,7 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
             "systems": list(systems),
             "estimate": estimate.to_dict(MOST_COMPONENTS),
             "also": _also(state, estimate, level),
+            "versions": versions_of(study, level),
             "convergence": convergence(study, level),
             "curves": [
                 pr_curve(state, system, level) | _operating(study, system) for system in systems

@@ -21,6 +21,7 @@ def markdown_page(report: Data) -> str:
     waiting = words.waiting(status["pending"])
     parts += [waiting] if waiting else []
     parts += _also(report["also"])
+    parts += _versions(report["versions"])
     parts += _cuts(report["cuts"])
     parts += _regions(report)
     for matrix in report["confusion"]:
@@ -43,6 +44,23 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         *("| " + " | ".join(map(text, row)) + " |" for row in rows),
     ]
     return "\n".join(lines)
+
+
+def _versions(rows: Sequence[Data]) -> list[str]:
+    if not rows:
+        return []
+    heads = ("version", "estimate", "interval", "labels", "carried over")
+    lines = [
+        (
+            row["name"],
+            f"{row['value']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            f"{row['labels']:,}",
+            f"{row['carried']:,}",
+        )
+        for row in rows
+    ]
+    return ["## From version to version", table(heads, lines)]
 
 
 def _headline(report: Data) -> list[str]:

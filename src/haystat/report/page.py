@@ -11,6 +11,7 @@ from haystat.display.records import paired_names, shown_text
 from haystat.report import charts, words
 from haystat.report.style import STYLE
 from haystat.report.thresholds import cuts_section
+from haystat.report.versions import versions_section
 
 Data = Mapping[str, Any]
 
@@ -28,6 +29,7 @@ def html_page(report: Data) -> str:
     title = text(f"{measure} of {', '.join(report['systems'])}: {report['study']}")
     sections = [
         _top(report),
+        versions_section(report["versions"], measure),
         _convergence(report),
         *(_curve(curve) for curve in report["curves"]),
         *(cuts_section(found) for found in report["cuts"]),

@@ -60,7 +60,11 @@ class CandidateSource:
 
     def pool(self, what: str) -> AnyPool:
         """The pool itself, to do something that the sketch of it cannot."""
-        return self._read(f"cannot {what} by itself")[0]
+        return self.pool_and_records(what)[0]
+
+    def pool_and_records(self, what: str) -> tuple[AnyPool, Records]:
+        """The same with the columns to show."""
+        return self._read(f"cannot {what} by itself")
 
     def _read(self, why: str) -> tuple[AnyPool, Records]:
         if self._whole is not None:

@@ -23,7 +23,7 @@ from haystat.measures.outputs import Outputs, Schema
 from haystat.pool.base import AnyPool, Order, View
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks, cut
-from haystat.pool.cells import Cells
+from haystat.pool.cells import Before, Cells
 from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, MeanLosses, equal_losses
 from haystat.pool.number_losses import NumberLosses
@@ -42,6 +42,7 @@ from haystat.study.array_codec import (
 )
 
 CHUNK = 256  # candidates that are read together
+PARTS = "SELECT name, content FROM sketch WHERE name IN ('pool', 'cells', 'losses')"
 CHUNKS = "SELECT cell, first, content FROM candidates ORDER BY cell, first"
 MOST_MOMENTS = 1 << 21  # loss moments that a study file keeps, 16 MiB
 
@@ -100,7 +101,8 @@ def write_sketch(
         parts["losses"] = _encode_losses(problem.measure, losses.kept())
     for name, value in parts.items():
         connection.execute("INSERT INTO sketch VALUES (?, ?)", (name, pack(value)))
-    wanted = np.where(problem.open, allotment(cells.size, share, total), cells.size).tolist()
+    kept = np.where(problem.open, allotment(cells.size, share, total), cells.size)
+    wanted = (kept if cells.before is None else np.maximum(kept, cells.before.drawn)).tolist()
     runs = [order.first(cell, n) for cell, n in enumerate(order.prepare(wanted))]
     write_chunks(connection, pool, records, dict.fromkeys(range(len(cells)), 0), runs)
     return sketch_digest(connection)
@@ -159,7 +161,7 @@ class SketchPool:
         self, connect: Callable[[], sqlite3.Connection], whole: Callable[[str], AnyPool]
     ) -> None:
         self._whole = whole  # the pool itself, to do something with
-        parts = dict(connect().execute("SELECT name, content FROM sketch"))
+        parts = dict(connect().execute(PARTS))
         if not {"pool", "cells"} <= parts.keys():
             raise StudyError("the pool's sketch is missing; use a copy of the study")
         about = unpack(parts["pool"])
@@ -380,6 +382,7 @@ class Items:
 
 TREE = ("parent", "depth", "leaf")
 CELLS = ("stratum", "size", "prior")
+BEFORE = ("drawn", "inclusion")
 
 
 def _described(pool: AnyPool) -> dict[str, Any]:
@@ -410,6 +413,9 @@ def _encode_cells(cells: Cells) -> dict[str, Any]:
     kept: dict[str, Any] = {**arrays, "example": _encode_outputs(cells.example)}
     if cells.signals is not None:
         kept["signals"] = _encode_signals(cells.signals)
+    if cells.before is not None:
+        before = {name: encode_array(name, getattr(cells.before, name)) for name in BEFORE}
+        kept["before"] = before
     return kept
 
 
@@ -422,11 +428,14 @@ def _encode_signals(signals: CellSignals) -> dict[str, Any]:
 
 def _decode_cells(given: Mapping[str, Any], items: Items) -> Cells:
     arrays = {name: decode_array(given[name]) for name in (*CELLS, "known") if name in given}
+    before = None
+    if "before" in given:
+        before = Before(**{name: decode_array(given["before"][name]) for name in BEFORE})
     # `of_item` is only ever asked for the cells of some items, which Items can tell.
     of_item = cast(NDArray[np.int32], items)
     example, told = _decode_outputs(given["example"]), given.get("signals")
     signals = None if told is None else _decode_signals(told)
-    return Cells(**arrays, example=example, of_item=of_item, signals=signals)
+    return Cells(**arrays, example=example, of_item=of_item, signals=signals, before=before)
 
 
 def _decode_signals(given: Mapping[str, Any]) -> CellSignals:

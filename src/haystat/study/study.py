@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.decisions.doubts import PoolWarning, pool_doubts
 from haystat.designs.base import Design
 from haystat.errors import BadOption, StudyError
+from haystat.inference.estimate import Estimate
 from haystat.loop.annotators import checked_name, checked_rules
 from haystat.loop.journal import Clock, now_utc, stamp
 from haystat.loop.known_labels import KnownLabels
@@ -41,9 +43,16 @@ from haystat.study.damage import damage_told
 from haystat.study.leases import StudyState
 from haystat.study.pool_source import PoolFile, checked_after, circumstances, source_of
 from haystat.study.question import Question, seconds_of
-from haystat.study.sketch_pool import CellDry, SketchPool, first_shares, write_sketch
+from haystat.study.sketch_pool import CellDry, Records, SketchPool, first_shares, write_sketch
 from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.store import Store
+from haystat.study.versions import (
+    ExtendedSource,
+    VersionSource,
+    create_next,
+    earlier_versions,
+    version_name,
+)
 
 CANDIDATES = 100_000  # items that a study file keeps ready
 
@@ -106,6 +115,8 @@ class Study(Loop):
         self.seed: int = self.settings["seed"]
         source = PoolFile.recorded(self.settings["source"], self.path)
         given = source if pool is None else source_of(pool, show)
+        if given is not None and "version" in self.settings:
+            given = VersionSource(given, self.settings)
         self._known = KnownLabels.decode(self.settings)
         self._candidate_source = CandidateSource(self.path, self.pool, given, self._known.parts)
         self._shared: SharedState[StudyState] = SharedState(
@@ -179,6 +190,61 @@ class Study(Loop):
         design: again, if they were objects of your own. read_only: do not write.
         """
         return cls(path, **options)
+
+    def next(
+        self,
+        pool: AnyPool | PoolFile,
+        name: str | None = None,
+        *,
+        path: str | Path | None = None,
+        measure: Any = None,
+        max_age: Any = None,
+        show: Mapping[str, Any] | None = None,
+        candidates: int = CANDIDATES,
+    ) -> Study:
+        """A study of the next version, in a file of its own: a new model, new items, items gone.
+
+        As hs.Evaluation.next; this study stays as it is, and the new file holds a copy of it. It
+        takes the pool that this study was made from: put its file back, or open the study with it.
+
+        path: of the new file; by default beside this one, with the name of the version added.
+
+        >>> import tempfile, haystat as hs
+        >>> path = tempfile.mkdtemp() + "/cats.haystat"
+        >>> pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
+        >>> study = hs.Study.create(path, pool, "accuracy", random_state=0)
+        >>> study.tell({question.item: int(question.item >= 3) for question in study.ask(4)})
+        >>> later = study.next(hs.Pool([0.1, 0.2, 0.6, 0.7, 0.8, 0.9], strata=2), "v2")
+        >>> later.path.name, later.n_carried
+        ('cats-v2.haystat', 4)
+        """
+        source = source_of(pool, show)
+        target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
+        given = {"pool": pool, "show": show, "measure": wanted, "design": self.design}
+        return Study(target, **given, clock=self._clock)
+
+    def extend(
+        self,
+        rows: AnyPool | PoolFile,
+        name: str | None = None,
+        *,
+        window: tuple[str, Any] | None = None,
+        path: str | Path | None = None,
+        measure: Any = None,
+        max_age: Any = None,
+        show: Mapping[str, Any] | None = None,
+        candidates: int = CANDIDATES,
+        **options: Any,
+    ) -> Study:
+        """The next version, of this study's items and further ones, in a file of its own.
+
+        rows: a pool of the new items, or a PoolFile; show: columns of theirs to show. window and
+        options as in hs.Evaluation.extend, the rest as in `next`.
+        """
+        source = ExtendedSource.of(self, source_of(rows, show), window, options)
+        target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
+        given = {"pool": source, "measure": wanted, "design": self.design}
+        return Study(target, **given, clock=self._clock)
 
     def ask(
         self,
@@ -285,6 +351,26 @@ class Study(Loop):
         with self._shared.reading(), writable(path):
             self._store.copy_to(path)
 
+    def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
+        """Name, labels carried over and estimate of every version in a file, the first first."""
+        with earlier_versions(self, Study) as earlier:
+            return [
+                (version_name(one.settings), one.n_carried, one.estimate(level=level))
+                for one in (*earlier, self)
+            ]
+
+    def now(self) -> datetime:
+        """The time, as the study sees it."""
+        return self._clock()
+
+    def whole_source(self, what: str) -> tuple[AnyPool, Records]:
+        """The pool that the study was made from and its columns to show; raises if it is gone."""
+        return self._candidate_source.pool_and_records(what)
+
+    def connection(self) -> sqlite3.Connection:
+        """The connection to the file, for a single read."""
+        return self._store.connection()
+
     def close(self) -> None:
         """Close the file."""
         self._shared.close()
@@ -309,6 +395,10 @@ class Study(Loop):
         state.ledger.whole_stages = self.settings["haystat"] == "0.1.0"
         state.after = frozenset(self.settings.get("after", ()))
         return state
+
+    def whole_pool(self, what: str) -> AnyPool:
+        """The pool that the study was made from, to do something; raises if it is not at hand."""
+        return self._candidate_source.pool(what)
 
     @property
     def given_measure(self) -> Measure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from haystat.inference.estimate import Estimate
 from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import moment
 from haystat.loop.state import plain
+from haystat.loop.versions import carried
 from haystat.study import sqlite_journal
 from haystat.study.damage import SYMPTOMS, damage_told
 from haystat.study.leases import StudyState
@@ -31,6 +32,7 @@ from haystat.study.sketch_pool import CellDry, chunk_digest, sketch_digest
 from haystat.study.sqlite_journal import Entry
 from haystat.study.store import Store
 from haystat.study.study import Study
+from haystat.study.versions import previous_file, unpacked
 
 RELATIVE = 1e-9  # by which a weight may differ on another machine
 
@@ -56,6 +58,7 @@ class Verdict:
     head: str
     findings: tuple[Finding, ...]
     estimate: Estimate | None
+    n_versions: int = 1
 
     @property
     def ok(self) -> bool:
@@ -77,12 +80,47 @@ def verify(path: str | Path, *, measure: Any = None, design: Design | None = Non
         findings += broken
         findings += _guarded(None, partial(_chain_findings, entries))
         findings += _guarded(None, partial(_sketch_findings, connection, entries))
+        earlier = b"" if findings else previous_file(connection)
     finally:
         store.close()
     head = entries[-1].hash if entries else ""
     if findings:
         return Verdict(len(entries), 0, 0, head, tuple(findings), None)
-    return _replayed(path, entries, measure, design)
+    verdict = _replayed(path, entries, measure, design)
+    return verdict if earlier is None else _after(verdict, earlier, entries, measure, design)
+
+
+def _after(
+    verdict: Verdict, earlier: bytes, entries: list[Entry], measure: Any, design: Any
+) -> Verdict:
+    """The verdict on a version, with that on the study before it, which its file holds."""
+    with unpacked(earlier) as path:
+        before = verify(path, measure=measure, design=design)
+        findings = [Finding(None, f"in an earlier version, {found}") for found in before.findings]
+        if not findings:
+            with Study.open(path, measure=measure, design=design, read_only=True) as study:
+                findings = _guarded(None, partial(_carried_findings, study, entries))
+    n_versions = before.n_versions + 1
+    return replace(verdict, findings=(*verdict.findings, *findings), n_versions=n_versions)
+
+
+def _carried_findings(study: Study, entries: list[Entry]) -> Iterator[Finding]:
+    """What was carried over against what the study before it says."""
+    oldest = entries[0].data["version"]["oldest"]
+    with study.reading() as state:
+        inclusion, told = carried(state, None if oldest is None else moment(oldest))
+        cell_of, index_of = state.ledger.problem.cells.of_item, state.questions.index_of
+        for entry in [entry for entry in entries if entry.kind == "carried"]:
+            rows = zip(entry.data["new"], entry.data["answers"], strict=True)
+            for (item, _, _, weight), said in rows:
+                known = told.get(index_of.get(item, -1))
+                if known is None or [known.label, known.who, known.time, known.reason] != said:
+                    yield Finding(entry.seq, f"item {item!r} had no such label before")
+                    return
+                chance = float(inclusion[cell_of[np.array([index_of[item]])][0]])
+                if 1 / weight > chance * (1 + RELATIVE):
+                    yield Finding(entry.seq, f"item {item!r} was less likely to be drawn before")
+                    return
 
 
 def _replayed(path: Path, entries: list[Entry], measure: Any, design: Any) -> Verdict:

@@ -1,0 +1,143 @@
+"""haystat next, change, labels: studies that go on from one version to the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import typer
+
+from haystat.cli.ask import STUDY
+from haystat.cli.new import split
+from haystat.cli.show import JSON, busy, console, plain_table, print_json, show_in_use
+from haystat.cli.status import LEVEL
+from haystat.comparison.change import change as make_change
+from haystat.core.table_writers import write_rows
+from haystat.errors import BadOption
+from haystat.study import PoolFile, Study
+from haystat.study.answer_files import print_csv
+from haystat.study.label_bank import COLUMNS, known_labels
+from haystat.study.versions import version_name
+
+
+def next_version(
+    study: Path = STUDY,
+    pool: Path = typer.Argument(help="Items as the next version scores them."),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="File to make; by default beside the study, with --name added."
+    ),
+    name: str | None = typer.Option(None, help="What to call the version; v2, v3, … by default."),
+    score: list[str] = typer.Option([], help="Column with a score, if it has another name now."),
+    id: str | None = typer.Option(None, help="Column with the id, if it has another name now."),
+    prediction: list[str] = typer.Option([], help="Column with predictions, if it has another."),
+    show: list[str] = typer.Option([], help="Columns the labeller sees, if they are others now."),
+    threshold: float | None = typer.Option(None, help="Score from which one is positive now."),
+    measure: str | None = typer.Option(None, help="Another measure than the study's."),
+    max_age: str | None = typer.Option(None, help="Leave out labels older than 90d, 12h, 4w."),
+    candidates: int = typer.Option(100_000, help="Items to keep in the file."),
+    as_json: bool = JSON,
+) -> None:
+    """Go on with the next version: a new model, new items, items gone. No label is lost.
+
+    Example: haystat next cats.haystat scored-v2.parquet -o cats-v2.haystat
+    """
+    with Study.open(study) as opened:
+        known = PoolFile.recorded(opened.settings["source"], study)
+        if known is None:
+            raise BadOption(
+                f"{study} was made from a pool in memory; use Study.next in Python instead"
+            )
+        options = dict(known.options)
+        if threshold is not None:
+            options["threshold"] = threshold
+        source = replace(
+            known,
+            path=str(pool),
+            score=tuple(score) or known.score,
+            id=id or known.id,
+            prediction=tuple(prediction) or known.prediction,
+            show=tuple(split(",".join(show))) or known.show,
+            options=options,
+        )
+        names = None if measure is None else split(measure)
+        wanted = names[0] if names is not None and len(names) == 1 else names
+        with busy(f"reading {pool}"):
+            made = opened.next(
+                source, name, path=out, measure=wanted, max_age=max_age, candidates=candidates
+            )
+    with made:
+        status, in_use = made.status(), made.in_use
+        called, carried = version_name(made.settings), made.n_carried
+    about = {"study": str(made.path), "version": called}
+    if as_json:
+        print_json({**about, **asdict(status), "in_use": [asdict(one) for one in in_use]})
+        return
+    out_to = console()
+    size = f"{status.measure} of {status.size:,} items"
+    out_to.print(f"{made.path}: version {called}, {size}, {carried:,} labels carried over")
+    show_in_use(out_to, in_use)
+    out_to.print(f"Next: haystat estimate {made.path}, or haystat label {made.path}")
+
+
+def change(
+    old: Path = typer.Argument(help="The study before."),
+    new: Path = typer.Argument(help="The study after."),
+    measure: str | None = typer.Option(None, help="Another measure than the second study's."),
+    systems: str | None = typer.Option(None, help="Which system of each, with a comma."),
+    level: float = LEVEL,
+    as_json: bool = JSON,
+) -> None:
+    """What became of the measure from one version to the next: by the model, and by the data.
+
+    Example: haystat change cats.haystat cats-v2.haystat
+    """
+    names = None if systems is None else tuple(split(systems))
+    if names is not None and len(names) != 2:
+        raise BadOption(f"--systems is {systems!r}; name two with a comma")
+    with Study.open(old) as before, Study.open(new) as after:
+        pair = None if names is None else (names[0], names[1])
+        found = make_change(before, after, measure, level=level, systems=pair)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        console().print(str(found), markup=False)
+
+
+def labels(
+    study: Path = STUDY,
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="File ending in .csv, .jsonl, .parquet or .feather."
+    ),
+    as_csv: bool = typer.Option(False, "--csv", help="Print every label as CSV."),
+    as_json: bool = JSON,
+) -> None:
+    """What is known about which items, by whom, when, and since which version.
+
+    Labels whose items are gone, or that have become too old, are known and do not count.
+
+    Example: haystat labels cats-v2.haystat -o labels.csv
+    """
+    with Study.open(study) as opened:
+        rows = [label.as_row() for label in known_labels(opened)]
+    if out is not None:
+        write_rows(rows, out, COLUMNS)
+    if as_json:
+        print_json(rows)
+    elif as_csv:
+        print_csv(rows, COLUMNS)
+    elif out is not None:
+        console().print(f"{len(rows)} labels written to {out}", markup=False)
+    else:
+        kinds = Counter((row["version"], row["annotator"] or "nameless") for row in rows)
+        table = plain_table("version", "who", "labels", "counting", "from", "until")
+        for (version, who), n in kinds.items():
+            mine = [
+                row
+                for row in rows
+                if (row["version"], row["annotator"] or "nameless") == (version, who)
+            ]
+            times = [row["time"][:10] for row in mine]
+            counting = sum(row["counts"] for row in mine)
+            table.add_row(version, who, str(n), str(counting), min(times), max(times))
+        console().print(table)

@@ -1,0 +1,308 @@
+"""change: what became of a measure from one version to the next, and why.
+
+All items of both versions are one pool that both models have scored, as far as they saw it. The
+labels of both versions count in it with the probability that their items had to be drawn, and draws
+of the missing labels give the measure of each model on each set of items, so that differences are
+paired. With A before and B after, and C the items of both,
+
+    after on B - before on A = (after on C - before on C) + what remains:
+
+the first part is the model's, the rest is that of the items that came and went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from haystat import measures
+from haystat.core.arguments import brief, several_names
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.errors import BadOption
+from haystat.loop.estimates import estimate_state
+from haystat.loop.journal import Line
+from haystat.loop.loop import Loop
+from haystat.loop.state import Answer, State
+from haystat.loop.versions import ancestors_of, carried, carried_data, version_seed
+from haystat.measures.base import Measure
+from haystat.measures.combine import Combination, Several
+from haystat.measures.outputs import Schema
+from haystat.measures.within import Within
+from haystat.pool.memory import Pool
+from haystat.pool.permanent_numbers import keys_of
+from haystat.pool.version import Drawn, VersionPool, in_memory, order_seed, places_in
+
+BEFORE, AFTER = "before", "after"
+PARTS = ("before", "after", "change", "by the model", "by the data")
+BOTH, CAME, GONE = 0, 1, 2  # kinds of items
+CHANGES = 2**20  # in place of the number of a version, for the randomness of a comparison
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A number with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of a measure: after - before = model + data, each with an interval.
+
+    before and after are the measure of each version on its own items; model is the difference of
+    the two models on the n_common items that both versions have, data is what the n_new items that
+    came and the n_gone that went add to it.
+    """
+
+    measure: str
+    level: float
+    before: Effect
+    after: Effect
+    change: Effect
+    model: Effect
+    data: Effect
+    n_common: int
+    n_new: int
+    n_gone: int
+    n_labels: int
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        values = (f"{one.value:.4f}" for one in (self.before, self.after))
+        lines = [
+            f"{self.measure}: {' -> '.join(values)} from {self.n_labels:,} labels",
+            f"  change        {self.change} at {self.level:.0%}",
+            f"  by the model  {self.model} on {self.n_common:,} items of both",
+            f"  by the data   {self.data} from {self.n_new:,} new items, {self.n_gone:,} gone",
+        ]
+        return "\n".join([*lines, *(f"note: {warning}" for warning in self.warnings)])
+
+
+def change(
+    old: Loop,
+    new: Loop,
+    measure: Any = None,
+    *,
+    level: float = 0.95,
+    systems: tuple[str, str] | None = None,
+) -> Change:
+    """How a measure changed from one version to another, by the model and by the data.
+
+    old, new: evaluations or studies, of which the second may go on from the first (`next`) or not.
+    measure: one with a single number; by default that of the second. systems: which system of the
+    first and which of the second, where they have several.
+
+    >>> import haystat as hs
+    >>> pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
+    >>> ev = hs.Evaluation(pool, "accuracy", random_state=0)
+    >>> ev.tell({query.item: int(query.item >= 3) for query in ev.ask(6)})
+    >>> later = ev.next(hs.Pool([0.1, 0.2, 0.6, 0.7, 0.8, 0.9], strata=2))
+    >>> found = hs.change(ev, later)
+    >>> round(found.before.value, 3), round(found.after.value, 3), round(found.model.value, 3)
+    (1.0, 0.833, -0.167)
+    """
+    for loop in (old, new):
+        if not isinstance(loop, Loop):
+            raise BadOption(f"{brief(loop)} is no evaluation or study; give the two versions")
+    target = new.given_measure if measure is None else measures.resolve(measure)
+    union = Union.of(_whole(old), _whole(new), systems)
+    state = _state(old, new, union, Parts(target, union.kind != CAME, union.kind != GONE))
+    estimate = estimate_state(state, None, level)
+    ends = np.column_stack([estimate.values, estimate.intervals])
+    effects = [Effect(*(float(number) for number in row)) for row in ends]
+    common, came, gone = (int(np.sum(union.kind == kind)) for kind in (BOTH, CAME, GONE))
+    before, after, total, model, data = effects
+    return Change(
+        target.name,
+        level,
+        before,
+        after,
+        total,
+        model,
+        data,
+        common,
+        came,
+        gone,
+        estimate.n_labels,
+        estimate.warnings,
+    )
+
+
+@dataclass(frozen=True)
+class Union:
+    """The items of two pools as one that two systems have scored; kind (M,) says whose they are.
+
+    place_old and place_new (M,) are positions in the two pools, -1 where an item is not in it.
+    """
+
+    pool: Pool
+    kind: IntArray
+    place_old: IntArray
+    place_new: IntArray
+
+    @classmethod
+    def of(cls, old: Pool, new: Pool, systems: tuple[str, str] | None) -> Union:
+        """The items of the new pool, then those that are gone."""
+        place = places_in(old, new)
+        gone = np.setdiff1d(np.arange(old.size), place)
+        place_old = np.concatenate([place, gone])
+        place_new = np.concatenate([np.arange(new.size), np.full(len(gone), -1)])
+        kind = np.where(place_new < 0, GONE, np.where(place_old < 0, CAME, BOTH))
+        first, second = _systems(old, new, systems)
+        one, other = (_scores(pool, name) for pool, name in ((old, first), (new, second)))
+        predicted = _predicted(old, first, place_old), _predicted(new, second, place_new)
+        pool = Pool(
+            {
+                BEFORE: _filled(one, place_old, other, place_new),
+                AFTER: _filled(other, place_new, one, place_old),
+            },
+            {
+                BEFORE: np.where(place_old < 0, predicted[1], predicted[0]),
+                AFTER: np.where(place_new < 0, predicted[0], predicted[1]),
+            },
+            ids=np.concatenate([new.ids, old.ids[gone]]),
+            classes=old.classes,
+        )
+        return cls(pool, kind, place_old, place_new)
+
+
+@dataclass(frozen=True)
+class Parts(Combination):
+    """A measure before and after, its change, and what of it the model and the data did."""
+
+    measure: Measure
+    in_old: BoolArray
+    in_new: BoolArray
+
+    components = PARTS
+    lower_is_better = None  # of a difference the median is shown
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"{self.measure.name} change")
+
+    def bind(self, schema: Schema) -> Measure:
+        """The same with everything resolved that depends on the pool."""
+        both = self.in_old & self.in_new
+        if not both.any():
+            raise BadOption("the two versions have no item in common; nothing can be compared")
+        of_model = [(BEFORE, self.in_old), (AFTER, self.in_new), (BEFORE, both), (AFTER, both)]
+        joint = Several(
+            [Within(self.measure.for_system(name), mask).bind(schema) for name, mask in of_model]
+        )
+        if len(joint.components) != len(of_model):
+            raise BadOption(
+                f"{self.measure.name} has several numbers; give a measure with one, such as 'f1'"
+            )
+        width = joint.bounds[1] - joint.bounds[0]
+        bounds = min(joint.bounds[0], -width), max(joint.bounds[1], width)
+        return self._resolved(**self._over(joint), bounds=bounds)
+
+    def mixed(self, components: FloatArray) -> FloatArray:
+        """Before, after, after - before, the same on the common items, and the rest."""
+        before, after, before_common, after_common = np.moveaxis(components, -1, 0)
+        total, model = after - before, after_common - before_common
+        return np.stack([before, after, total, model, total - model], axis=-1)
+
+
+def _whole(loop: Loop) -> Pool:
+    return in_memory(loop.whole_pool("compare its items with those of another version"))
+
+
+def _state(old: Loop, new: Loop, union: Union, measure: Measure) -> State:
+    """The labels of both versions as those of one pool, with nothing asked beyond."""
+    inclusion, told = _joined(old, new, union)
+    seed = version_seed(new.seed, CHANGES)
+    drawn = np.zeros(union.pool.size, dtype=bool)
+    drawn[list(told)] = True
+    before = Drawn.of(inclusion, drawn, keys_of(union.pool.ids), seed)
+    pool = VersionPool.following(union.pool, before, order_seed(seed, CHANGES), union.kind)
+    state = State(pool, measure.bind(pool.schema), new.design, seed)
+    data = carried_data(pool, state.ledger.problem.cells, told)
+    state.apply(Line(1, "", "carried", None, {"name": "", **data}))
+    return state
+
+
+def _joined(old: Loop, new: Loop, union: Union) -> tuple[FloatArray, Mapping[int, Answer]]:
+    """How likely each item was to have an answer in either version, (M,), and the answers.
+
+    What the second carried over from the first is in its probabilities already. Draws in the same
+    order of items go together, others are independent.
+    """
+    (first, told_first), (second, told_second) = _answers(old), _answers(new)
+    one = np.where(union.place_old < 0, 0.0, first[union.place_old])
+    other = np.where(union.place_new < 0, 0.0, second[union.place_new])
+    derived = old.seed in ancestors_of(new.settings)
+    if derived:
+        inclusion = np.where(union.place_new < 0, one, other)
+    elif old.pool.seed == new.pool.seed:
+        inclusion = np.maximum(one, other)
+    else:
+        inclusion = 1 - (1 - one) * (1 - other)
+    place = np.full(len(first), -1)
+    place[union.place_old[union.place_old >= 0]] = np.flatnonzero(union.place_old >= 0)
+    told = {int(place[there]): answer for there, answer in told_first.items()}
+    if derived:  # what the second left out, it had reasons for
+        told = {item: answer for item, answer in told.items() if union.place_new[item] < 0}
+    told |= told_second  # the items of the second come first, in its order
+    return inclusion, told
+
+
+def _answers(loop: Loop) -> tuple[FloatArray, Mapping[int, Answer]]:
+    """How likely each item of a pool was to have an answer, (M,), and those there are."""
+    state = loop.state
+    inclusion, told = carried(state, None)
+    return inclusion[_whole(loop).cells(state.measure).of_item], told
+
+
+def _systems(old: Pool, new: Pool, given: tuple[str, str] | None) -> tuple[str, str]:
+    if given is not None:
+        named = several_names("systems", given)
+        if len(named) == 2 and named[0] in old.systems and named[1] in new.systems:
+            return named[0], named[1]
+        raise BadOption(
+            f"systems are {brief(given)}; name one of {list(old.systems)} and one of "
+            f"{list(new.systems)}"
+        )
+    if len(old.systems) > 1 or len(new.systems) > 1:
+        raise BadOption(
+            f"the versions have the systems {list(old.systems)} and {list(new.systems)}; say "
+            "which two: systems=(…, …)"
+        )
+    return old.systems[0], new.systems[0]
+
+
+def _scores(pool: Pool, system: str) -> FloatArray:
+    return np.asarray(pool.class_scores(system), dtype=np.float64)
+
+
+def _predicted(pool: Pool, system: str, place: IntArray) -> Any:
+    """What a system predicts about items, by class; at -1 nothing of use."""
+    column = pool.systems.index(system)
+    index = pool.outputs(place).predictions[:, column]
+    return np.asarray(pool.classes)[index]
+
+
+def _filled(
+    scores: FloatArray, place: IntArray, others: FloatArray, other_place: IntArray
+) -> FloatArray:
+    """Scores of all items; an item that the system never saw gets that of its rank in the other."""
+    missing = place < 0
+    found = np.array(scores[place])
+    if scores.ndim > 1:
+        found[missing] = others[other_place[missing]]
+        return found
+    rank = np.searchsorted(np.sort(others), others[other_place[missing]]) / len(others)
+    found[missing] = np.quantile(scores, rank)
+    return found

@@ -1,0 +1,168 @@
+"""The default design where items were drawn before: labels of an earlier version count on.
+
+Cells are such that their items were equally likely to have been drawn before (pool/version.py), so
+that a stage brings inclusion from there to what the new version wants: the larger of both. Cells of
+one region then differ in their inclusion, and more labels lie where it is high. A label of a cell
+with inclusion p stands for (1 - p) / p items without one; the share of a region is the weighted
+mean, and counts for as many labels as have its variance (Kish's effective sample size). Where all
+cells of a region have the same inclusion, that is the plain count.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.designs.assisted import Assisted, AssistedState
+from haystat.designs.base import Batch, Choice, Design, Sheet
+from haystat.designs.clocks import Start, stage_rates, take
+from haystat.designs.stratified import once_each
+from haystat.errors import BadOption
+from haystat.inference.estimate import Estimate
+from haystat.inference.guarantee import Guarantee, rates_between
+from haystat.inference.guaranteed_interval import Draws
+from haystat.inference.sample import Sample, stage_rng
+from haystat.measures.base import Measure
+from haystat.models.label_view import LabelView
+from haystat.models.regions import Regions
+from haystat.pool.base import View
+from haystat.pool.cells import Before
+from haystat.pool.problem import Problem
+
+
+@dataclass(frozen=True)
+class WeightedView(LabelView):
+    """A view whose cells were drawn from with different probabilities, inclusion (K,)."""
+
+    inclusion: FloatArray
+
+    def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Effective labels of each region, and events among them, (R,) each; labelled (K, C)."""
+        n = labelled.sum(axis=1)
+        quiet = labelled[np.arange(len(labelled)), self.reference]
+        return effective_counts(self.regions, n, n - quiet, self.inclusion)
+
+
+def effective_counts(
+    regions: Regions, n: IntArray, events: IntArray, inclusion: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Labels of each region that would say as much, and events among them, (R,) each.
+
+    n labels, `events` of them events, and inclusion by cell, (K,) each.
+    """
+    p = np.maximum(inclusion, np.finfo(float).tiny)
+    weight = np.where(n > 0, (1 - np.minimum(p, 1.0)) / p, 0.0)
+    # Weights matter but for a factor; without one, products of 1e300 would overflow.
+    largest = np.zeros(len(regions.first))
+    np.maximum.at(largest, regions.of_cell, weight)
+    weight = weight / np.where(largest > 0, largest, 1.0)[regions.of_cell]
+    sum_weight, sum_square = regions.total(weight * n), regions.total(weight**2 * n)
+    known = sum_square > 0
+    divisor = np.where(known, sum_square, 1.0)
+    effective = np.where(known, sum_weight**2 / divisor, regions.total(n))
+    mean = regions.total(weight * events) / np.where(known, sum_weight, 1.0)
+    return effective, np.where(known, effective * mean, regions.total(events))
+
+
+@dataclass(frozen=True)
+class Continued(Assisted):
+    """The default design from where an earlier version left off."""
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> AssistedState:
+        return self._seen(super().start(problem, rng), before_of(problem).inclusion)
+
+    def observe(self, problem: Problem, state: AssistedState, batch: Batch) -> AssistedState:
+        assert batch.inclusion is not None  # every stage of this design has it
+        return super().observe(problem, self._seen(state, batch.inclusion), batch)
+
+    def choose(
+        self,
+        problem: Problem,
+        state: AssistedState,
+        sheet: Sheet,
+        n: int,
+        rng: np.random.Generator,
+    ) -> Choice:
+        size, unasked, before = problem.cells.size, sheet.unasked, before_of(problem)
+        drawn = before.inclusion if sheet.inclusion is None else sheet.inclusion
+        rates = stage_rates(self.sizes(problem, state), drawn, unasked, n, self.least)
+        start = Start.at(before.drawn, before.inclusion)
+        cell, inclusion = take(rates, drawn, size, size - unasked, n, state.key, start)
+        choice = once_each(cell, sheet)
+        return replace(choice, new_weight=1 / inclusion[cell], inclusion=inclusion)
+
+    def estimate(
+        self, pool: View, sample: Sample, measure: Measure, level: float, **options: str
+    ) -> Estimate:
+        again: Any = copy.copy(sample)
+        last = again.stages[sample.counted[-1]] if sample.counted else None
+        if last is not None:
+            again.state = self._seen(sample.state, last.inclusion)
+        estimate = super().estimate(pool, again, measure, level, **options)
+        if estimate.guarantee is None:
+            return estimate
+        return replace(estimate, guarantee=guarantee_after(again, estimate.guarantee))
+
+    def covers(self, problem: Problem) -> BoolArray:
+        """Also what was within reach before, of which labels were carried over."""
+        before = before_of(problem).inclusion > 0
+        return np.asarray(super().covers(problem) | before[:, None])
+
+    def carried_shares(self, sample: Sample) -> FloatArray:
+        """The model's label shares before the first draw of this version, (K, C)."""
+        problem, (stage, label) = sample.problem, sample.finished()[0]
+        cell, told = problem.cells.of_item[stage.item].astype(np.int64), label >= 0
+        state = self.start(problem, stage_rng(sample.seed, 0))
+        labelled = state.labelled.copy()
+        np.add.at(labelled, (cell[told], label[told]), 1)
+        return self._fitted(replace(state, labelled=labelled)).share
+
+    def _seen(self, state: AssistedState, inclusion: FloatArray) -> AssistedState:
+        parts = {field.name: getattr(state.view, field.name) for field in fields(LabelView)}
+        return replace(state, view=WeightedView(**parts, inclusion=inclusion))
+
+
+def guarantee_after(sample: Sample, guarantee: Guarantee) -> Guarantee:
+    """What the draws of this version can promise; labels from before count as they are.
+
+    They are put into cells of their own, which were drawn whole and for certain before the first
+    stage of this version, so that nothing is said about how they were drawn.
+    """
+    draws, before = guarantee.draws, before_of(sample.problem)
+    n_cells = len(before.drawn)
+    inclusion = [np.asarray(stage.inclusion) for stage, _ in sample.finished()]
+    rates = np.pad(rates_between(inclusion), ((0, 0), (0, n_cells)))
+    rates[0, :n_cells], rates[0, n_cells:] = 0.0, np.inf
+    return replace(
+        guarantee,
+        draws=Draws(
+            np.concatenate([draws.size - before.drawn, before.drawn]),
+            draws.stage,
+            np.where(draws.stage == 0, draws.cell + n_cells, draws.cell),
+            draws.label,
+            rates,
+        ),
+        example=guarantee.example.take(np.tile(np.arange(n_cells), 2)),
+    )
+
+
+def continued(design: Design) -> Design:
+    """The same design from where an earlier version left off, or an error."""
+    if type(design) is Continued:
+        return design
+    if type(design) is not Assisted:
+        raise BadOption(
+            f"design {design} cannot go on from labels of an earlier version; use the default, "
+            "design='assisted'"
+        )
+    return Continued(**{field.name: getattr(design, field.name) for field in fields(design)})
+
+
+def before_of(problem: Problem) -> Before:
+    """What was drawn before."""
+    assert problem.cells.before is not None  # the design is made for such problems alone
+    return problem.cells.before

@@ -1,0 +1,189 @@
+"""The next version of an evaluation: which labels it carries over, and what they stand for."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from haystat.core.arguments import brief, checked_text
+from haystat.core.arrays import FloatArray
+from haystat.designs.continued import continued
+from haystat.errors import BadOption
+from haystat.loop.journal import moment, stamp
+from haystat.loop.state import Answer, State
+from haystat.pool.cells import Cells
+from haystat.pool.memory import Pool
+from haystat.pool.permanent_numbers import keys_of
+from haystat.pool.version import Drawn, VersionPool, in_memory, order_seed, places_in
+
+LONGEST_NAME = 100  # characters
+VERSIONS = 2**31 + 2**30  # added to the number of a version, for a randomness of its own
+UNITS = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+
+
+@dataclass(frozen=True)
+class Version:
+    """The next version of a pool, and the answers about the items that were drawn before.
+
+    seed is that of its draws; answers from before `oldest` were left out; ancestors are the seeds
+    of the versions before it.
+    """
+
+    name: str
+    number: int
+    seed: int
+    pool: VersionPool
+    answers: dict[int, Answer]
+    oldest: datetime | None
+    ancestors: tuple[int, ...]
+
+    def settings(self) -> dict[str, Any]:
+        """What the version adds to the settings of an evaluation."""
+        drawn = self.pool.drawn
+        packed = zlib.compress(drawn.level.astype(np.uint8).tobytes(), 6)
+        about = {
+            "name": self.name,
+            "number": self.number,
+            "ancestors": list(self.ancestors),
+            "oldest": None if self.oldest is None else stamp(self.oldest),
+            "order": self.pool.seed,
+            "level": base64.b64encode(packed).decode(),
+            "inclusion": drawn.inclusion.tolist(),
+            "item": drawn.item.tolist(),
+        }
+        return {"version": about}
+
+    def entry(self, cells: Cells) -> dict[str, Any]:
+        """The first entry of the version's journal: labels as a stage that is answered."""
+        return {"name": self.name, **carried_data(self.pool, cells, self.answers)}
+
+
+def carried_data(pool: VersionPool, cells: Cells, told: Mapping[int, Answer]) -> dict[str, Any]:
+    """Answers about the items that were drawn before, by position, as a journal keeps them."""
+    order = pool.candidates(cells)
+    assert cells.before is not None
+    inclusion, rows, answers = cells.before.inclusion, [], []
+    for cell in np.flatnonzero(cells.before.drawn).tolist():
+        for rank in range(int(cells.before.drawn[cell])):
+            known = told[order.take(cell, rank)]
+            rows.append([known.item, cell, 1, 1 / float(inclusion[cell])])
+            answers.append([known.label, known.who, known.time, known.reason])
+    found = {"labels": len(rows), "new": rows, "again": [], "answers": answers}
+    return {**found, "inclusion": inclusion.tolist()}
+
+
+def next_version(
+    state: State,
+    old: Pool,
+    settings: Mapping[str, Any],
+    pool: Any,
+    name: str | None,
+    max_age: Any,
+    now: datetime,
+) -> Version:
+    """What the next version of an evaluation begins with.
+
+    old is the pool of `state`, whole; settings are those of its evaluation.
+    """
+    continued(state.ledger.design)  # or an error
+    if state.ledger.soft or not state.pool.classes:
+        raise BadOption("only labels that are classes, of a deterministic oracle, are carried over")
+    number = int(settings.get("version", {}).get("number", 1)) + 1
+    given = f"v{number}" if name is None else checked_text("the name of a version", name)
+    if not given or len(given) > LONGEST_NAME:
+        raise BadOption(f"the name of a version has 1 to {LONGEST_NAME} characters, not {name!r}")
+    place = places_in(in_memory(old), in_memory(pool))
+    oldest = None if max_age is None else now - age(max_age)
+    inclusion, told = carried(state, oldest)
+    of_item = inclusion[old.cells(state.measure).of_item]
+    kept = np.zeros(old.size, dtype=bool)
+    kept[list(told)] = True
+    there = place >= 0
+    seed = version_seed(int(settings["seed"]), number)
+    drawn = Drawn.of(
+        np.where(there, of_item[place], 0.0), there & kept[place], keys_of(pool.ids), seed
+    )
+    version = VersionPool.following(pool, drawn, order_seed(old.seed or 0, number))
+    answers = {item: told[int(place[item])] for item in drawn.item.tolist()}
+    ancestors = (*ancestors_of(settings), int(settings["seed"]))
+    return Version(given, number, seed, version, answers, oldest, ancestors)
+
+
+def carried(state: State, oldest: datetime | None) -> tuple[FloatArray, dict[int, Answer]]:
+    """How likely an item of each cell was to have an answer by now, (K,), and the answers by item.
+
+    Answers from before `oldest` do not count. What was asked and has no answer that counts is taken
+    as missing at random among the items that were as likely to be asked about.
+    """
+    ledger = state.ledger
+    if state.known.parts:
+        raise BadOption(
+            "labels that were known before the first question are not carried over to another "
+            "version; make an evaluation of it with known=…"
+        )
+    told = {ledger.item_of(question): answer for question, answer in state.answers()}
+    if oldest is not None:
+        told = {item: answer for item, answer in told.items() if moment(answer.time) >= oldest}
+    n_cells = len(ledger.problem.cells)
+    if not ledger.stages:
+        return np.zeros(n_cells), told
+    inclusion = ledger.stages[-1].inclusion
+    assert inclusion is not None  # of a design without replacement
+    level, of_cell = np.unique(inclusion, return_inverse=True)
+    of_cell = of_cell.reshape(-1)
+    n_asked = np.bincount(of_cell, weights=ledger.asked, minlength=len(level))
+    cell = ledger.problem.cells.of_item[np.array(list(told), dtype=np.int64)]
+    n_kept = np.bincount(of_cell[cell], minlength=len(level))
+    overall = n_kept.sum() / max(n_asked.sum(), 1.0)
+    counted = level * np.where(n_asked > 0, n_kept / np.maximum(n_asked, 1.0), overall)
+    return np.asarray(counted[of_cell]), told
+
+
+def version_pool(settings: Mapping[str, Any], pool: Any) -> Any:
+    """The pool of an evaluation: with what was drawn before, if it is a next version."""
+    about = settings.get("version")
+    if about is None:
+        return pool
+    packed = zlib.decompress(base64.b64decode(about["level"]))
+    level = np.frombuffer(packed, dtype=np.uint8)
+    if len(level) != pool.size:
+        raise BadOption(
+            f"the pool has {pool.size} items and the version was made of {len(level)}; give the "
+            "pool that it was made of"
+        )
+    drawn = Drawn(level, np.array(about["inclusion"]), np.array(about["item"], dtype=np.int64))
+    return VersionPool.following(pool, drawn, int(about["order"]))
+
+
+def ancestors_of(settings: Mapping[str, Any]) -> tuple[int, ...]:
+    """The seeds of the versions before that of these settings, the first one first."""
+    return tuple(settings.get("version", {}).get("ancestors", ()))
+
+
+def version_seed(seed: int, number: int) -> int:
+    """The seed of a version's draws, from that of the first."""
+    numbers = np.random.SeedSequence(seed, spawn_key=(VERSIONS + number,))
+    return int(numbers.generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def age(given: Any) -> timedelta:
+    """A length of time: a timedelta, or a text such as "90d", "12h" or "4w"."""
+    if isinstance(given, timedelta):
+        length = given
+    else:
+        number, unit = (given[:-1], given[-1:]) if isinstance(given, str) else ("", "")
+        try:
+            length = timedelta(seconds=float(number) * UNITS[unit])
+        except (ValueError, KeyError, OverflowError):
+            raise BadOption(
+                f"max_age is {brief(given)}; give a timedelta, or a text such as '90d', '12h', '4w'"
+            ) from None
+    if length <= timedelta(0):
+        raise BadOption(f"max_age is {brief(given)}; give a time longer than nothing")
+    return length

@@ -1,0 +1,85 @@
+"""A pool with further items, and a window over the newest of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from haystat.core.arguments import brief
+from haystat.core.arrays import BoolArray, IntArray
+from haystat.errors import BadOption, DuplicateId, PoolError, UnknownName
+from haystat.pool.memory import Pool
+from haystat.pool.version import in_memory
+
+
+def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tuple[Pool, IntArray]:
+    """The items of a pool and further ones, and which of both they are, (M,).
+
+    They are numbered as if `rows` followed `pool`. window: (column, length), to keep only items
+    whose column is less than `length` below its largest value. options: those of hs.Pool.
+    """
+    pool, rows = in_memory(pool), in_memory(rows)
+    for what in ("classes", "systems"):
+        mine, others = getattr(pool, what), getattr(rows, what)
+        if mine != others:
+            raise PoolError(
+                f"the rows have the {what} {list(others)} and the pool {list(mine)}; make them "
+                "alike"
+            )
+    if set(pool.columns) != set(rows.columns):
+        raise PoolError(
+            f"the rows have the columns {sorted(rows.columns)} and the pool "
+            f"{sorted(pool.columns)}; make them alike"
+        )
+    if pool.signals is not None or rows.signals is not None:
+        raise BadOption("a pool with signals cannot be extended; make one of all rows, use next()")
+    if not pool.classes:
+        raise BadOption("labels that are numbers cannot be carried over; make a new pool")
+    columns = {
+        name: np.concatenate([pool.columns[name], rows.columns[name]]) for name in pool.columns
+    }
+    ids = np.concatenate([pool.ids, rows.ids])
+    index = np.flatnonzero(_inside(window, columns, len(ids)))
+    if len(np.unique(ids[index])) < len(index):
+        raise DuplicateId(
+            "the rows repeat ids of the pool; give every item an id of its own: ids=…"
+        )
+    scores = {
+        name: np.concatenate([pool.class_scores(name), rows.class_scores(name)])[index]
+        for name in pool.systems
+    }
+    joined = Pool(
+        scores,
+        _predictions(pool, rows, index),
+        ids=ids[index],
+        columns={name: values[index] for name, values in columns.items()},
+        classes=pool.classes,
+        **options,
+    )
+    return joined, index
+
+
+def _predictions(pool: Pool, rows: Pool, index: IntArray) -> dict[str, Any]:
+    """What each system predicts, in terms of the classes."""
+    parts = [one.outputs(np.arange(one.size)).predictions for one in (pool, rows)]
+    named = np.asarray(pool.classes)[np.concatenate(parts)[index]]
+    return {name: named[:, place] for place, name in enumerate(pool.systems)}
+
+
+def _inside(window: Any, columns: dict[str, Any], size: int) -> BoolArray:
+    if window is None:
+        return np.ones(size, dtype=bool)
+    try:
+        column, length = window
+        values = columns[column]
+        inside: BoolArray = np.asarray(values > values.max() - length, dtype=bool)
+    except KeyError:
+        raise UnknownName(
+            f"no column {window[0]!r} for a window; the pool has {list(columns)}"
+        ) from None
+    except (TypeError, ValueError):
+        raise BadOption(
+            f"window is {brief(window)}; give a column and a length, such as ('day', 30)"
+        ) from None
+    return inside

@@ -1,0 +1,208 @@
+"""The next version of a pool: the same items scored anew, others that came, and what was drawn.
+
+Items that had the same probability of being drawn in earlier versions are of one level. A cell of
+the new version is cut by level, so that all its items were equally likely to have been drawn
+before. Which of them were is then as good as random, whatever cells they lay in then, and what is
+drawn from now on adds to that probability.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.core.arguments import brief
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.errors import BadOption, PoolError
+from haystat.measures.base import Measure
+from haystat.pool.cells import Before, Candidates, Cells, first_items
+from haystat.pool.memory import Pool
+from haystat.pool.permanent_numbers import keys_of, permanent_numbers, round_keys, unit_numbers
+from haystat.pool.strata import renumber
+
+MOST_LEVELS = 64  # of inclusion probabilities that are kept apart
+COARSER = 1.02  # by which levels are made wider until they are few enough
+THINNING, ORDER = 0x7468696E, 0x6F726465  # added to a seed for randomness of another kind
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was drawn before, by the positions of a pool.
+
+    level (M,) of each item, inclusion (L,) of each level: how likely an item of it was to be among
+    those at `item` (n,), which were drawn.
+    """
+
+    level: NDArray[np.integer[Any]]
+    inclusion: FloatArray
+    item: IntArray
+
+    @classmethod
+    def of(cls, inclusion: FloatArray, drawn: BoolArray, keys: IntArray, seed: int) -> Drawn:
+        """From the inclusion probability of each item and whether it was drawn, (M,) each.
+
+        Where there are more than MOST_LEVELS different probabilities, neighbours take the smallest
+        of them, and as many of their drawn items are put back at random as that takes.
+        """
+        values, number = np.unique(inclusion, return_inverse=True)
+        number = number.reshape(-1)
+        lowest = _levels(values)
+        level = lowest[number]
+        item = np.flatnonzero(drawn)
+        kept = np.full(len(item), True)
+        thinned = np.flatnonzero(values[level[item]] < inclusion[item])
+        if len(thinned):
+            chance = values[level[item[thinned]]] / inclusion[item[thinned]]
+            u = permanent_numbers(keys[item[thinned]], seed + THINNING) * 2.0**-63
+            kept[thinned] = u < chance
+        used, level = np.unique(level, return_inverse=True)
+        width = np.uint8 if len(used) <= 256 else np.int64
+        return cls(level.reshape(-1).astype(width), values[used], item[kept])
+
+
+def _levels(values: FloatArray) -> IntArray:
+    """The position of the value that each of ascending values is lowered to."""
+    ratio = 1.0
+    while True:
+        level = np.zeros(len(values), dtype=np.int64)
+        first = 0
+        for place, value in enumerate(values.tolist()):
+            if value > values[first] * ratio:
+                first = place
+            level[place] = first
+        if len(np.unique(level)) <= MOST_LEVELS:
+            return level
+        ratio *= COARSER
+
+
+class VersionPool(Pool):
+    """A pool some of whose items were drawn in earlier versions.
+
+    apart (M,), where given, numbers kinds of items that the model is to tell apart.
+    """
+
+    drawn: Drawn
+    apart: IntArray | None
+
+    @classmethod
+    def following(cls, pool: Pool, drawn: Drawn, seed: int, apart: IntArray | None = None) -> Self:
+        """The pool with what was drawn before; seed is that of the order of its items.
+
+        The order must not be one that items were drawn by before.
+        """
+        result = cls.__new__(cls)
+        result.__dict__.update({k: v for k, v in pool.__dict__.items() if k != "fingerprint"})
+        result.drawn, result.seed, result.apart = drawn, seed, apart
+        return result
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of all that draws depend on but the seed: also of what was drawn before."""
+        digest = hashlib.sha256(super().fingerprint.encode())
+        for values in (self.drawn.level, self.drawn.inclusion, self.drawn.item):
+            digest.update(f"{values.dtype} {values.shape}".encode() + values.tobytes())
+        return digest.hexdigest()[:16]
+
+    def cells(self, measure: Measure) -> Cells:
+        """Group the items that `measure` cannot tell apart and that were equally likely before."""
+        cells, n_levels = super().cells(measure), len(self.drawn.inclusion)
+        code = cells.of_item.astype(np.int64) * n_levels + self.drawn.level
+        if self.apart is not None:
+            code = code * (int(self.apart.max()) + 1) + self.apart
+        of_item = renumber(code)
+        n_cells = int(of_item.max()) + 1
+        example = first_items(of_item, n_cells)
+        parent = cells.of_item[example].astype(np.int64)
+        before = Before(
+            np.bincount(of_item[self.drawn.item], minlength=n_cells),
+            self.drawn.inclusion[self.drawn.level[example]],
+        )
+        return replace(
+            cells,
+            stratum=cells.stratum[parent],
+            size=np.bincount(of_item, minlength=n_cells),
+            prior=cells.prior[parent],
+            example=self.outputs(example),
+            of_item=of_item,
+            signals=None if cells.signals is None else cells.signals.take(parent),
+            before=before,
+            apart=None if self.apart is None else self.apart[example],
+        )
+
+    def candidates(self, cells: Cells, seed: int | None = None) -> Any:
+        """The items of each cell in the order asked about: first those drawn before."""
+        return DrawnFirst(super().candidates(cells, seed), self, cells)
+
+
+class DrawnFirst:
+    """The order of a pool with the items in front that were drawn in earlier versions."""
+
+    def __init__(self, order: Candidates, pool: VersionPool, cells: Cells) -> None:
+        self._order = order
+        self._pool = pool
+        self._front: dict[int, list[int]] = {}
+        item = pool.drawn.item
+        for cell, position in zip(cells.of_item[item].tolist(), item.tolist(), strict=True):
+            self._front.setdefault(cell, []).append(position)
+        self._drawn = set(item.tolist())
+        self._run: dict[int, tuple[list[int], int]] = {}  # items in order, and how far was looked
+        self._size = cells.size
+
+    def take(self, cell: int, rank: int) -> int:
+        """The item of `cell` that comes after `rank` others."""
+        run, looked = self._run.get(cell) or (list(self._front.get(cell, ())), 0)
+        while len(run) <= rank:
+            item = self._order.take(cell, looked)
+            looked += 1
+            if item not in self._drawn:
+                run.append(item)
+        self._run[cell] = run, looked
+        return run[rank]
+
+    def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
+        """The first n items of `cell`, fewer if it has fewer; u in [0, 1)."""
+        n = min(n, int(self._size[cell]))
+        item = np.array([self.take(cell, rank) for rank in range(n)], dtype=np.int64)
+        ids = [self._pool.id_of(position) for position in item.tolist()]
+        return item, unit_numbers(ids, self._pool.seed or 0)
+
+    def prepare(self, n: Sequence[int]) -> Sequence[int]:
+        """A pass over items in memory is cheap enough when it is needed."""
+        return n
+
+
+def in_memory(pool: Any) -> Pool:
+    """The pool, if all its items are in memory; else an error."""
+    if not hasattr(type(pool), "class_scores"):
+        raise BadOption(
+            f"the pool is {brief(pool)}, a {type(pool).__name__}; versions take an hs.Pool, whose "
+            "items are in memory"
+        )
+    found: Pool = pool
+    return found
+
+
+def order_seed(seed: int, number: int) -> int:
+    """The seed of the order of items in a version: one that nothing was drawn by before."""
+    first, second, *_ = round_keys(seed + ORDER * number)
+    return (first << 31) ^ second
+
+
+def places_in(old: Pool, new: Pool) -> IntArray:
+    """Where each item of the new pool was in the old one, (M,); -1 for those that are new."""
+    if old.classes != new.classes:
+        raise PoolError(
+            f"the pool has the classes {list(new.classes)}, and labels were taken in terms of "
+            f"{list(old.classes)}; make it with the same classes"
+        )
+    known, asked = keys_of(old.ids), keys_of(new.ids)
+    order = np.argsort(known, kind="stable")
+    place = order[np.minimum(np.searchsorted(known, asked, sorter=order), len(order) - 1)]
+    same: NDArray[np.bool_] = (known[place] == asked) & (old.ids[place] == new.ids)
+    return np.where(same, place, -1)

@@ -1,0 +1,212 @@
+"""The next version of a study, in a file of its own that holds the studies before it.
+
+A version begins with the labels that it carries over, so it needs no other file to go on. The
+study that they come from is kept whole inside, so that an audit can go through all versions.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from haystat import measures
+from haystat.core.arguments import checked_integer, checked_path
+from haystat.core.arrays import IntArray
+from haystat.core.disk import writable
+from haystat.decisions.candidate_thresholds import thresholds_in_use
+from haystat.designs.base import Design
+from haystat.designs.continued import continued
+from haystat.loop.settings import decode_rules, encode_settings
+from haystat.loop.versions import Version, next_version, version_pool
+from haystat.pool.base import AnyPool
+from haystat.pool.extended import extended
+from haystat.pool.memory import Pool
+from haystat.pool.problem import pose
+from haystat.study.pool_source import Source, circumstances
+from haystat.study.sketch_pool import Records, first_shares, write_sketch
+from haystat.study.sqlite_journal import next_entry, write
+from haystat.study.store import Store
+
+PREVIOUS = "previous"  # the part of a study file that holds the study before it
+
+
+@dataclass(frozen=True)
+class VersionSource:
+    """Where the pool of a study lies, with what was drawn of it in earlier versions."""
+
+    source: Source
+    settings: Mapping[str, Any]
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether it takes no reading."""
+        return self.source.at_hand
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+        pool, records = self.source.read()
+        return version_pool(self.settings, pool), records
+
+    def as_dict(self) -> dict[str, Any] | None:
+        """The same as JSON; None where only its maker can make it again."""
+        return self.source.as_dict()
+
+
+@dataclass(frozen=True)
+class ExtendedSource:
+    """The pool of a study with further items, and the columns to show of both."""
+
+    pool: Pool
+    records: Records
+    at_hand = True
+
+    @classmethod
+    def of(cls, study: Any, rows: Source, window: Any, options: Mapping[str, Any]) -> Self:
+        """The items of a study, as far as they are in the window, and the rows."""
+        old, old_records = study.whole_source("add items to those it has")
+        read: tuple[Any, Records] = rows.read()
+        new, new_records = read
+        pool, index = extended(old, new, window, **options)
+
+        def records(wanted: IntArray) -> dict[str, Any]:
+            place = index[wanted]
+            parts = (
+                old_records(place[place < old.size]),
+                new_records(place[place >= old.size] - old.size),
+            )
+            order = np.argsort(np.argsort(place >= old.size, kind="stable"))
+            names = [name for name in parts[0] if name in parts[1]]
+            joined = {name: [*parts[0][name], *parts[1][name]] for name in names}
+            return {name: [joined[name][row] for row in order] for name in names}
+
+        return cls(pool, records)
+
+    def read(self) -> tuple[AnyPool, Records]:
+        """The pool, and the columns to show."""
+        return self.pool, self.records
+
+    def as_dict(self) -> None:
+        """It is in no file."""
+
+
+def create_next(
+    study: Any,
+    source: Source,
+    name: str | None,
+    path: str | Path | None,
+    measure: Any,
+    max_age: Any,
+    candidates: int,
+) -> tuple[Path, Any]:
+    """Make the file of a study's next version; its path, and its measure as it is given."""
+    candidates = checked_integer("candidates", candidates, smallest=1)
+    new, records = source.read()
+    old, now, settings = study.whole_pool("carry its labels over"), study.now(), study.settings
+    with study.reading() as state:
+        version = next_version(state, old, settings, new, name, max_age, now)
+        previous = packed(study.copy_to)
+    beside = path_beside(study.path, settings, version.name)
+    target = beside if path is None else checked_path("the path of a study", path)
+    spec = settings["measure"]
+    own = spec if isinstance(spec, str) else study.given_measure
+    wanted = own if measure is None else measure
+    sequel = Sequel(version, source, records, wanted, study.design, settings, previous)
+    sequel.write(target, candidates, now)
+    return target, wanted
+
+
+@dataclass(frozen=True)
+class Sequel:
+    """What the file of a next version is made from.
+
+    measure and design as they are given; settings are those of the study before, `previous` its
+    file.
+    """
+
+    version: Version
+    source: Source
+    records: Records
+    measure: Any
+    design: Design
+    settings: Mapping[str, Any]
+    previous: bytes
+
+    def write(self, path: Path, candidates: int, when: datetime) -> None:
+        """Make the file; it appears whole or not at all, whatever ends the process."""
+        pool, oracle = self.version.pool, self.settings["oracle"]
+        problem = pose(pool, measures.resolve(self.measure).bind(pool.schema), oracle)
+        share = first_shares(problem, continued(self.design), self.version.seed)
+        rules = decode_rules(self.settings)
+        settings = encode_settings(self.measure, self.design, oracle, self.version.seed, rules)
+        settings |= circumstances(pool, self.source)
+        settings |= self.version.settings()
+        settings["in_use"] = [asdict(one) for one in thresholds_in_use(pool, problem)]
+        carried = self.version.entry(problem.cells)
+        with writable(path), Store.create(path) as connection:
+            part = (PREVIOUS, zlib.compress(self.previous, 6))
+            connection.execute("INSERT INTO sketch VALUES (?, ?)", part)
+            digest = write_sketch(connection, pool, problem, share, candidates, self.records)
+            settings["sketch"] = digest
+            created = next_entry(None, "created", settings, None, when)
+            write(connection, created)
+            write(connection, next_entry(created, "carried", carried, None, when))
+
+
+def path_beside(path: Path, settings: Mapping[str, Any], name: str) -> Path:
+    """The path of the next version: that of the first study, with the version's name added."""
+    own = settings.get("version", {}).get("name")
+    stem = path.stem if own is None else path.stem.removesuffix(f"-{own}")
+    return path.with_name(f"{stem}-{name}{path.suffix}")
+
+
+def previous_file(connection: sqlite3.Connection) -> bytes | None:
+    """The file of the study that this one goes on from; None if it is the first version."""
+    query = "SELECT content FROM sketch WHERE name = ?"
+    row = connection.execute(query, (PREVIOUS,)).fetchone()
+    return None if row is None else zlib.decompress(row[0])
+
+
+def packed(copy_to: Callable[[Path], None]) -> bytes:
+    """The file of a study as it is now, whole; `copy_to` makes a copy of it."""
+    with tempfile.TemporaryDirectory(prefix="haystat-") as folder:
+        path = Path(folder) / "study.haystat"
+        copy_to(path)
+        return path.read_bytes()
+
+
+@contextmanager
+def unpacked(content: bytes) -> Iterator[Path]:
+    """A study file that was kept inside another, for as long as the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="haystat-") as folder:
+        path = Path(folder) / "previous.haystat"
+        path.write_bytes(content)
+        yield path
+
+
+def version_name(settings: Mapping[str, Any]) -> str:
+    """What the version of a study with these settings is called."""
+    return str(settings.get("version", {}).get("name", "v1"))
+
+
+@contextmanager
+def earlier_versions(study: Any, kind: Any) -> Iterator[list[Any]]:
+    """The studies that a study goes on from, the first one first; kind: the class of studies."""
+    content = previous_file(study.connection())
+    if content is None:
+        yield []
+        return
+    with (
+        unpacked(content) as path,
+        kind.open(path, read_only=True) as before,
+        earlier_versions(before, kind) as earlier,
+    ):
+        yield [*earlier, before]

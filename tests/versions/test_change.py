@@ -1,0 +1,100 @@
+"""What changed from one version to the next: paired, by the model and by the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import haystat as hs
+from haystat.errors import BadOption
+
+
+def truths(world):
+    """Before, after, change, by the model, by the data."""
+    both = np.intersect1d(*world.ids).tolist()
+    before, after = world.f1(0), world.f1(1)
+    model = world.f1(1, both) - world.f1(0, both)
+    return before, after, after - before, model, after - before - model
+
+
+def effects(found):
+    return found.before, found.after, found.change, found.model, found.data
+
+
+def test_the_change_is_exact_once_all_is_labelled(make_world):
+    world = make_world(80, gone=10, came=15, noise=1.0)
+    first = hs.Evaluation(world.pool(0, strata=4), random_state=0)
+    world.answer(first, 80)
+    later = first.next(world.pool(1, strata=4))
+    world.answer(later, 15)
+    found = hs.change(first, later)
+    assert [effect.value for effect in effects(found)] == pytest.approx(truths(world))
+    assert (found.n_common, found.n_new, found.n_gone) == (70, 15, 10)
+    assert found.n_labels == 95
+    assert "by the model" in str(found)
+    assert found.to_dict()["model"]["value"] == found.model.value
+
+
+def test_the_parts_of_a_change_are_covered_and_the_pair_is_narrow(make_world):
+    hits, errors, widths = [], [], []
+    for seed in range(4):
+        world = make_world(4000, seed=seed, gone=400, came=400, noise=0.5, shift=0.5)
+        first = hs.Evaluation(world.pool(0), random_state=seed)
+        first.run(world.oracle, 250, 125)
+        later = first.next(world.pool(1))
+        later.run(world.oracle, 150, 150)
+        found = hs.change(first, later)
+        pairs = list(zip(effects(found), truths(world), strict=True))
+        hits += [effect.low <= truth <= effect.high for effect, truth in pairs]
+        errors.append([effect.value - truth for effect, truth in pairs])
+        widths.append([effect.high - effect.low for effect, _ in pairs])
+    assert np.mean(hits) > 0.85
+    mean, error = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1) / np.sqrt(len(errors))
+    assert np.all(np.abs(mean) < 4 * error)
+    before, after, change, model, _ = np.mean(widths, axis=0)
+    assert max(change, model) < 0.8 * np.hypot(before, after)
+
+
+def test_nothing_changes_between_equal_versions(world):
+    first = hs.Evaluation(world.pool(0), random_state=1)
+    world.answer(first, 150)
+    found = hs.change(first, first.next(world.pool(0)))
+    assert (found.change.value, found.model.value, found.data.value) == (0, 0, 0)
+    assert (found.change.low, found.change.high) == pytest.approx((0, 0), abs=1e-9)
+
+
+def test_studies_that_know_nothing_of_each_other_share_their_labels(world):
+    one = hs.Evaluation(world.pool(0), random_state=1)
+    other = hs.Evaluation(world.pool(1), random_state=2)
+    world.answer(one, 150)
+    world.answer(other, 150)
+    found = hs.change(one, other)
+    asked = {answer.item for loop in (one, other) for answer in loop.answers}
+    # A few are put back so that few probabilities have to be kept apart.
+    assert 0.9 * len(asked) < found.n_labels <= len(asked)
+    assert found.model.value == pytest.approx(truths(world)[3], abs=0.1)
+
+
+def test_another_measure_and_systems_with_names(world):
+    pool = hs.Pool({"a": world.scores[0], "b": np.sin(world.scores[0])}, threshold=0.0, strata=16)
+    first = hs.Evaluation(pool, hs.measures.F1(system="a"), random_state=1)
+    world.answer(first, 150)
+    later = first.next(world.pool(1), measure="f1")
+    found = hs.change(first, later, "recall", systems=("a", "system"))
+    assert found.measure == "recall"
+    assert found.after.low <= found.after.value <= found.after.high
+    with pytest.raises(BadOption, match="say which two"):
+        hs.change(first, later, "recall")
+    with pytest.raises(BadOption, match="name one of"):
+        hs.change(first, later, "recall", systems=("c", "system"))
+
+
+def test_what_cannot_be_compared_is_refused(world):
+    first = hs.Evaluation(world.pool(0), random_state=1)
+    world.answer(first, 50)
+    with pytest.raises(BadOption, match="no evaluation or study"):
+        hs.change(first, world.pool(1))
+    with pytest.raises(BadOption, match="no item in common"):
+        hs.change(first, hs.Evaluation(hs.Pool([0.1, 0.9], ids=[9998, 9999])))
+    with pytest.raises(BadOption, match="several numbers"):
+        hs.change(first, first.next(world.pool(1)), ["precision", "recall"])
