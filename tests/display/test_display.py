@@ -204,3 +204,7 @@ def test_a_bar_without_an_interval_has_no_picture():
     card = Card("t", bars=(Bar("a", np.nan, np.nan, np.nan), Bar("b", 0.5, 0.4, 0.6)))
     assert card_html(card).count("<svg") == 1
     assert number(float("nan")) == "unknown"
+
+
+def test_a_level_next_to_nothing_has_a_card(evaluation):
+    assert evaluation.estimate("f1", level=1e-16)._repr_html_()
