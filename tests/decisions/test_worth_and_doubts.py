@@ -126,7 +126,7 @@ def test_haystat_new_questions_the_pool_and_an_empty_record(pool_file):
     made = run("new", study, pool_file, "--id", "id", "--score", "score", "--seed", 1)
     assert made.exit_code == 0, made.output
     assert "note: score predicts" in made.stdout
-    assert "nothing but the id" in made.stdout
+    assert "The labeller will see name." in " ".join(made.stdout.split())
     assert "items predicted positive" in made.stdout
     shown = run(
         "new",

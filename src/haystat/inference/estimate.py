@@ -134,9 +134,10 @@ class Estimate(Shown):
         """
         variance = self.details.get("item_variance", np.full(len(self.values), np.nan))
         low, high = self.intervals.T
+        size = self.details.get("size", np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             error = (high - low) / 2 / ndtri((1 + self.level) / 2)  # 0 at a level of next to 0
-            return np.asarray(variance / (error**2 + variance / self.details.get("size", np.inf)))
+            return np.minimum(variance / (error**2 + variance / size), size)
 
     @property
     def signals(self) -> dict[str, float]:
