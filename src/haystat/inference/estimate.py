@@ -137,7 +137,8 @@ class Estimate(Shown):
         size = self.details.get("size", np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             error = (high - low) / 2 / ndtri((1 + self.level) / 2)  # 0 at a level of next to 0
-            return np.minimum(variance / (error**2 + variance / size), size)
+            worth = np.minimum(variance / (error**2 + variance / size), size)
+        return np.asarray(worth)
 
     @property
     def signals(self) -> dict[str, float]:
