@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from multiprocessing import Pool as Processes
+from typing import Any
 
 import numpy as np
 
@@ -44,9 +45,18 @@ def variants() -> Iterator[tuple[str, Assisted]]:
     for field in fields(ModelSettings):
         value = getattr(Assisted(), field.name)
         for word, factor in (("halved", 0.5), ("doubled", 2.0)):
-            many = isinstance(value, tuple)
-            changed = tuple(factor * v for v in value) if many else type(value)(factor * value)
+            changed = multiplied(value, factor)
+            if field.name == "point":  # a quantile: its odds
+                odds = factor * value / (1 - value)
+                changed = odds / (1 + odds)
             yield f"{field.name} {word}", Assisted(**{field.name: changed})
+
+
+def multiplied(value: Any, factor: float) -> Any:
+    """A setting, or each of its values, times a factor."""
+    if isinstance(value, tuple):
+        return tuple(factor * v for v in value)
+    return type(value)(factor * value)
 
 
 def estimates(given: tuple[Known, int]) -> dict[str, list[Found]]:
@@ -85,7 +95,7 @@ def f1_interval(
     share = posterior_shares(view, view.model.curve.mean[None], counts, rng)
     positive = counts[:, 1] + rng.binomial(size - counts.sum(axis=1), share)
     values = 2 * (positive @ predicted) / np.maximum(positive.sum(axis=1) + size @ predicted, 1)
-    low, middle, high = np.quantile(values, [0.025, 0.5, 0.975])
+    low, middle, high = np.quantile(values, [0.025, design.point, 0.975])
     return (
         middle + design.stretch * (low - middle),
         middle,
