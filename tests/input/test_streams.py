@@ -188,7 +188,7 @@ def test_a_file_takes_the_place_of_the_one_that_a_link_leads_to(tmp_path, study)
     assert out.startswith("#")
 
 
-@pytest.mark.parametrize("after", ["_multiarray_umath", "_fblas", "llvmlite"])
+@pytest.mark.parametrize("after", ["_multiarray_umath", "_fblas", "_ufuncs"])
 def test_ctrl_c_while_it_starts_is_exit_130_and_silence(study, after):
     command = subprocess.Popen(
         [*HAYSTAT, "label", str(study)],

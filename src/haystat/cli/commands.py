@@ -12,6 +12,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from haystat.cli.interrupts import quiet_exit
+
 #: command -> module of this package and function, in the order in which help lists them
 COMMANDS = {
     "demo": "demo:demo",
@@ -93,7 +95,9 @@ def _one(name: str, summary: bool) -> typer.Typer:
     if summary:
         alone.command(name, help=first_line(module, function))(lambda: None)
     else:
-        alone.command(name)(getattr(import_module(f"haystat.cli.{module}"), function))
+        with quiet_exit():
+            found = import_module(f"haystat.cli.{module}")
+        alone.command(name)(getattr(found, function))
     return alone
 
 
