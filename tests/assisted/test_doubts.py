@@ -34,3 +34,13 @@ def test_nothing_is_said_where_labels_tell():
     scores = rng.normal(0, 1.5, 3_000)
     labels = (rng.random(3_000) < 1 / (1 + np.exp(-2 * scores))).astype(int)
     assert run(scores, labels, 0.0, budget=600).warnings == ()
+
+
+def test_the_recall_that_is_named_is_where_its_interval_ends():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(-4, 2, 50_000)
+    labels = (rng.random(50_000) < 1 / (1 + np.exp(-1.3 * scores))).astype(int)
+    evaluation = hs.Evaluation(hs.Pool(scores, threshold=0.0), "f1", random_state=1)
+    (warning,) = evaluation.run(lambda items: labels[items], budget=100).warnings
+    low, _ = evaluation.estimate("recall").interval
+    assert f"recall may be as low as {low:.2g}." in warning

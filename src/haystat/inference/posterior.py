@@ -96,9 +96,11 @@ class Pools:
         hidden = self.events[:, low].sum(axis=1)
         hidden = hidden + self.labels.counts[low, 1:].sum()
         positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
-        lowest, middle = np.quantile(1 - hidden / np.maximum(positives, 1), [0.025, 0.5])
+        recall, chosen = 1 - hidden / np.maximum(positives, 1), model.settings
+        lowest, middle, value = np.quantile(recall, [0.025, 0.5, chosen.point])
         if lowest > MUCH_LOWER * middle:
             return []
+        lowest = max(lowest - (chosen.stretch - 1) * (value - lowest), 0.0)  # as its interval ends
         shared = float(model.size[model.mass].sum() / model.size.sum())
         if shared > 0:
             return [
