@@ -232,3 +232,14 @@ def test_a_version_of_another_kind_is_refused(world):
         first.next(world.pool(1), "")
     with pytest.raises(BadOption, match="known="):
         hs.Evaluation(world.pool(0), known={5: 1}).next(world.pool(1))
+
+
+def test_a_signal_that_is_the_label_is_refused_in_a_later_version_too():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(-2, 2, 4_000)
+    label = (rng.random(4_000) < 1 / (1 + np.exp(-2 * scores))).astype(int)
+    first = hs.Evaluation(hs.Pool(scores, threshold=0.0), "f1", random_state=0)
+    first.run(lambda items: label[items], budget=200)
+    second = first.next(hs.Pool(scores + 0.1, threshold=0.0, signals={"leak": label}))
+    with pytest.raises(hs.HaystatError, match="it seems to be the label itself"):
+        second.ask(10)

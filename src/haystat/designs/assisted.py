@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.base import Batch, Choice, Design, Sheet, count_labels
-from haystat.designs.clocks import stage_rates, take
+from haystat.designs.clocks import Start, stage_rates, take
 from haystat.designs.stratified import once_each
 from haystat.errors import BadOption
 from haystat.inference.assisted import assisted_from
@@ -113,9 +113,10 @@ class Assisted(ModelSettings, Design):
     ) -> Choice:
         refuse_labels(problem.cells.signals, state.labelled)
         size, unasked = problem.cells.size, sheet.unasked
-        before = np.zeros(len(size)) if sheet.inclusion is None else sheet.inclusion
-        rates = stage_rates(self.sizes(problem, state), before, unasked, n, self.least)
-        cell, inclusion = take(rates, before, size, size - unasked, n, state.key)
+        before, start = self._before(problem)
+        drawn = before if sheet.inclusion is None else sheet.inclusion
+        rates = stage_rates(self.sizes(problem, state), drawn, unasked, n, self.least)
+        cell, inclusion = take(rates, drawn, size, size - unasked, n, state.key, start)
         choice = once_each(cell, sheet)
         return replace(choice, new_weight=1 / inclusion[cell], inclusion=inclusion)
 
@@ -151,6 +152,10 @@ class Assisted(ModelSettings, Design):
         fill = min(1.0, float(n_labelled.sum()) / n_against / self.dense)
         evenly = low + (high - low) * fill
         return np.asarray((1 - evenly) * spread / total + evenly * even)
+
+    def _before(self, problem: Problem) -> tuple[FloatArray, Start | None]:
+        """Inclusion (K,) before the first stage, and where the clocks stand then."""
+        return np.zeros(len(problem.cells)), None
 
     def _fitted(self, state: AssistedState) -> AssistedState:
         n, events = state.view.events(state.labelled)

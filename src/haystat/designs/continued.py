@@ -18,9 +18,8 @@ import numpy as np
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.designs.assisted import Assisted, AssistedState
-from haystat.designs.base import Batch, Choice, Design, Sheet
-from haystat.designs.clocks import Start, stage_rates, take
-from haystat.designs.stratified import once_each
+from haystat.designs.base import Batch, Design
+from haystat.designs.clocks import Start
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate
 from haystat.inference.guarantee import Guarantee, rates_between
@@ -79,22 +78,6 @@ class Continued(Assisted):
         assert batch.inclusion is not None  # every stage of this design has it
         return super().observe(problem, self._seen(state, batch.inclusion), batch)
 
-    def choose(
-        self,
-        problem: Problem,
-        state: AssistedState,
-        sheet: Sheet,
-        n: int,
-        rng: np.random.Generator,
-    ) -> Choice:
-        size, unasked, before = problem.cells.size, sheet.unasked, before_of(problem)
-        drawn = before.inclusion if sheet.inclusion is None else sheet.inclusion
-        rates = stage_rates(self.sizes(problem, state), drawn, unasked, n, self.least)
-        start = Start.at(before.drawn, before.inclusion)
-        cell, inclusion = take(rates, drawn, size, size - unasked, n, state.key, start)
-        choice = once_each(cell, sheet)
-        return replace(choice, new_weight=1 / inclusion[cell], inclusion=inclusion)
-
     def estimate(
         self, pool: View, sample: Sample, measure: Measure, level: float, **options: str
     ) -> Estimate:
@@ -120,6 +103,10 @@ class Continued(Assisted):
         labelled = state.labelled.copy()
         np.add.at(labelled, (cell[told], label[told]), 1)
         return self._fitted(replace(state, labelled=labelled)).share
+
+    def _before(self, problem: Problem) -> tuple[FloatArray, Start | None]:
+        before = before_of(problem)
+        return before.inclusion, Start.at(before.drawn, before.inclusion)
 
     def _seen(self, state: AssistedState, inclusion: FloatArray) -> AssistedState:
         parts = {field.name: getattr(state.view, field.name) for field in fields(LabelView)}

@@ -33,19 +33,8 @@ class Target:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.url)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-            usable = usable and parts.port != 0 and self.url.isascii() and self.url.isprintable()
-        except ValueError:
-            usable = False
-        if not usable or any(sign in self.url for sign in " ?#"):
-            raise BadOption(
-                f"the address is {self.url!r}; give that of {self.tool}, such as "
-                "http://localhost:5000"
-            )
-        if not (self.token.isascii() and self.token.isprintable()) or " " in self.token:
-            raise BadOption("the token has blanks or other signs that no token has; copy it again")
+        check_address(self.url, self.tool, "http://localhost:5000")
+        check_token(self.token)
 
     @property
     def address(self) -> str:
@@ -67,7 +56,7 @@ class Target:
         request = Request(self.address + path, data, headers, method=method)
         try:
             # Redirects are not followed: the token would go along to wherever they lead.
-            with build_opener(_Stay).open(request, timeout=self.timeout) as response:
+            with build_opener(NoRedirect).open(request, timeout=self.timeout) as response:
                 content = response.read(LARGEST)
             return json.loads(content or b"null")
         except HTTPError as error:
@@ -93,8 +82,26 @@ class Target:
         return BadOption(f"{self.address} refuses what was sent ({error.code} {said})")
 
 
-class _Stay(HTTPRedirectHandler):
+class NoRedirect(HTTPRedirectHandler):
     """Goes nowhere else."""
 
     def redirect_request(self, *_: Any) -> None:
         """No new request."""
+
+
+def check_address(url: str, tool: str, example: str) -> None:
+    """Refuse what is no address of a server."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        usable = usable and parts.port != 0 and url.isascii() and url.isprintable()
+    except ValueError:
+        usable = False
+    if not usable or any(sign in url for sign in " ?#"):
+        raise BadOption(f"the address is {url!r}; give that of {tool}, such as {example}")
+
+
+def check_token(token: str) -> None:
+    """Refuse what no header can carry."""
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise BadOption("the token has blanks or other signs that no token has; copy it again")

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request, build_opener
 
 from haystat.errors import BadOption, FileError, RemoteError
+from haystat.formats.http_api import LATER, NoRedirect, check_address, check_token
 
 LARGEST = 256 << 20  # bytes of an answer
 CHUNK = 1 << 16
 REFUSED = (401, 403)
-LATER = (408, 425, 429)  # what may go well the next time, besides 5xx
 
 
 @dataclass(frozen=True)
@@ -32,17 +31,7 @@ class Server:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.url)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-            usable = usable and parts.port != 0 and self.url.isascii() and self.url.isprintable()
-        except ValueError:
-            usable = False
-        if not usable or " " in self.url or "?" in self.url or "#" in self.url:
-            raise BadOption(
-                f"the address is {self.url!r}; give that of Label Studio, such as "
-                "http://localhost:8080"
-            )
+        check_address(self.url, "Label Studio", "http://localhost:8080")
         if self.project < 1:
             raise BadOption(f"the project is {self.project}; give its number, 1 or more")
         if not self.token:
@@ -50,8 +39,7 @@ class Server:
                 "Label Studio wants a token (Account & Settings there); give it in the "
                 "environment variable HAYSTAT_LABEL_STUDIO_TOKEN, or with --token"
             )
-        if not (self.token.isascii() and self.token.isprintable()) or " " in self.token:
-            raise BadOption("the token has blanks or other signs that no token has; copy it again")
+        check_token(self.token)
         if not 0 < self.timeout < float("inf"):
             raise BadOption(f"the timeout is {self.timeout}; give a positive number of seconds")
 
@@ -91,7 +79,7 @@ def _json(server: Server, path: str, headers: dict[str, str], body: bytes | None
     )  # only http and https get here: Server checks it
     try:
         # Redirects are not followed: the token would go along to wherever they lead.
-        with build_opener(_Stay).open(request, timeout=server.timeout) as response:
+        with build_opener(NoRedirect).open(request, timeout=server.timeout) as response:
             content = _content(server, response)
     except HTTPError as error:
         with error:
@@ -163,10 +151,3 @@ def _too_slow(server: Server) -> str:
 def _short(reason: Any) -> str:
     text = " ".join(str(getattr(reason, "strerror", None) or reason).split())
     return ascii(text)[1:-1][:120] or type(reason).__name__
-
-
-class _Stay(HTTPRedirectHandler):
-    """Goes nowhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """No new request."""
