@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from haystat.loop.questions import Query
     from haystat.planning.plan import Plan, plan
     from haystat.pool.features import strata_from_features
+    from haystat.pool.fitted_signals import signal_from_features
     from haystat.pool.from_estimator import from_estimator
     from haystat.pool.known import Known
     from haystat.pool.memory import Pool
+    from haystat.pool.text_signals import signal_from_text
     from haystat.study.study import Study
 
 __all__ = [
@@ -55,6 +57,8 @@ __all__ = [
     "measures",
     "open_pool",
     "plan",
+    "signal_from_features",
+    "signal_from_text",
     "simulate",
     "strata_from_features",
 ]
@@ -84,6 +88,8 @@ _MODULE_OF = {
     "gate": "decisions.gate",
     "open_pool": "engines.open",
     "plan": "planning.plan",
+    "signal_from_features": "pool.fitted_signals",
+    "signal_from_text": "pool.text_signals",
     "simulate": "experiments.simulate",
     "strata_from_features": "pool.features",
 }
