@@ -19,7 +19,7 @@ from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, worth_sentence
 from haystat.loop.evaluation import Evaluation
 from haystat.measures import resolve
-from haystat.pool import Pool
+from haystat.pool.memory import Pool
 
 MEASURES = ["f1", "precision", "recall"]
 DESIGNS = ("assisted", "adaptive", "passive")

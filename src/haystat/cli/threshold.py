@@ -8,8 +8,7 @@ from typing import Any
 
 import typer
 
-from haystat.cli.ask import STUDY
-from haystat.cli.show import JSON, console, print_json
+from haystat.cli.show import JSON, STUDY, console, print_json
 from haystat.core.disk import write_whole
 from haystat.errors import BadOption
 from haystat.report.page import cuts_picture
