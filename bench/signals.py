@@ -138,7 +138,7 @@ def stage_time(only: str) -> None:
 
 def judge_of(labels: np.ndarray, sees: np.ndarray | float, seed: int) -> np.ndarray:
     """Verdicts of a judge that flags a share of the positives, and 0.2% of the others."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 1])  # not that of the pool
     return rng.random(len(labels)) < np.where(labels == 1, sees, 0.002)
 
 

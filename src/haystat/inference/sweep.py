@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtr
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.inference.estimate import Estimate
@@ -25,7 +26,8 @@ from haystat.pool.base import View
 FEWEST = 10  # known positives, from which the assumption can be tested
 LARGEST = 0.1  # share of the items predicted negative that a judge flags, of a sweep
 USELESS = 0.5  # share of known positives below which a signal is no judge
-WEAK = 0.8  # the same, below which it is a poor one
+WEAK = 0.8  # the same, of which a judge that passes sees more
+RARELY = 0.2  # probability that such a judge sees as few as it does, below which it is a poor one
 OF_A_KIND = 5  # known positives of a kind, and of the others, that are compared
 MOST_KINDS = 20  # values of a column that are kinds; of more, the halves are
 DOUBT = 0.01  # probability of a difference by chance, over all kinds, below which it is none
@@ -221,7 +223,7 @@ def doubt_about(sample: Sample, verdicts: Verdicts, known: KnownPositives) -> st
         if _by_chance(inside, outside) < DOUBT / len(compared):
             parts = [f"{k:.0f} of {m:.0f}" for m, k in (inside, outside)]
             return f"{words} {parts[0]} known positives {kind} and {parts[1]} others"
-    if flagged < WEAK * n:
+    if bdtr(round(flagged), round(n), WEAK) < RARELY:
         return f"{words} only {flagged:.0f} of {n:.0f} known positives"
     if _found_unflagged(sample, verdicts) < UNLIKELY:
         return f"{words} {flagged:.0f} of {n:.0f} known positives, but not all that labels found"
