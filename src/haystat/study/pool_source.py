@@ -20,7 +20,7 @@ from haystat.errors import BadOption
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import checked_columns
 from haystat.pool.memory import Pool
-from haystat.study.sketch_pool import Records, no_records
+from haystat.study.sketch_codec import Records, no_records
 
 #: options of hs.Pool that a file does not hold
 OPTIONS = ("threshold", "strata", "stratify", "branching", "parents", "classes", "seed")

@@ -43,7 +43,8 @@ from haystat.study.damage import damage_told
 from haystat.study.leases import StudyState
 from haystat.study.pool_source import PoolFile, checked_after, circumstances, source_of
 from haystat.study.question import Question, seconds_of
-from haystat.study.sketch_pool import CellDry, Records, SketchPool, first_shares, write_sketch
+from haystat.study.sketch_codec import Records, first_shares, write_sketch
+from haystat.study.sketch_pool import CellDry, SketchPool
 from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.store import Store
 from haystat.study.versions import (
