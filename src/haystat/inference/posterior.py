@@ -2,8 +2,8 @@
 
 Labelled items count as they are. The labels of the others are drawn, some hundred times, from the
 posterior of the model given all labels (models/posterior.py), and each draw gives a value of the
-measure. The estimate is the median of these values, its interval their quantiles: a credible
-interval, which minds neither how items were chosen nor when one looked.
+measure. The estimate and its interval are quantiles of these values: a credible interval, which
+minds neither how items were chosen nor when one looked.
 """
 
 from __future__ import annotations
@@ -97,10 +97,9 @@ class Pools:
         hidden = hidden + self.labels.counts[low, 1:].sum()
         positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
         recall, chosen = 1 - hidden / np.maximum(positives, 1), model.settings
-        lowest, middle, value = np.quantile(recall, [0.025, 0.5, chosen.point])
-        if lowest > MUCH_LOWER * middle:
+        lowest, lower, middle = np.quantile(recall, [0.025 * chosen.tail_share, 0.025, 0.5])
+        if lower > MUCH_LOWER * middle:
             return []
-        lowest = max(lowest - (chosen.stretch - 1) * (value - lowest), 0.0)  # as its interval ends
         shared = float(model.size[model.mass].sum() / model.size.sum())
         if shared > 0:
             return [
