@@ -41,14 +41,14 @@ class ModelSettings:
     intercept_sd: float = 5.0
     slope: float = 2.0
     slope_sd: float = 1.5
-    group_sd: float = 2.0
+    group_sd: float = 4.0
     far_sd: float = 1.0
     bend_sds: tuple[float, ...] = (0.9, 2.4, 2.4)
     shapes: tuple[float, ...] = (1.0, 0.02, 0.02)
     concentrations: tuple[float, ...] = (100.0, 2.0, 20.0)
     hidden: float = 0.015
     hidden_sd: float = 2.5
-    hidden_power: float = 0.5
+    hidden_power: float = 0.25
     mass: float = 0.15
     mass_sd: float = 2.5
     mass_power: float = 1.0
