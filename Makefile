@@ -45,16 +45,20 @@ bench: .venv/.stamp-dev
 docs: .venv/.stamp-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# A wheel and a source distribution, each tried in a fresh environment outside the checkout.
+# A wheel and a source distribution, each tried in a fresh environment outside the checkout; the
+# wheel once more with the extras that the first hours need.
 dist: .venv/.stamp-venv
 	$(INSTALL) build
 	rm -rf dist && $(BIN)/python -m build --quiet
-	for file in dist/*.whl dist/*.tar.gz; do \
+	for file in dist/*.tar.gz dist/*.whl; do \
 	  rm -rf dist/.try && $(PYTHON) -m venv dist/.try && \
 	  dist/.try/bin/python -m pip install --quiet -c constraints.txt $$file && \
-	  cp bench/try_install.py dist/.try/ && \
-	  (cd / && $(CURDIR)/dist/.try/bin/python $(CURDIR)/dist/.try/try_install.py) || exit 1; \
+	  cp -r bench/try_install.py docs/start dist/.try/ && \
+	  (cd dist/.try && bin/python try_install.py) || exit 1; \
 	done
+	dist/.try/bin/python -m pip install --quiet -c constraints.txt \
+	  "$$(ls dist/*.whl)[web,plots,frames,features,splink]"
+	cd dist/.try && bin/python try_install.py start/*.md
 	rm -rf dist/.try
 
 clean:

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from haystat.loop.questions import Query
     from haystat.planning.plan import Plan, plan
     from haystat.pool.features import strata_from_features
+    from haystat.pool.fitted_signals import signal_from_features
     from haystat.pool.from_estimator import from_estimator
     from haystat.pool.known import Known
     from haystat.pool.memory import Pool
+    from haystat.pool.text_signals import signal_from_text
     from haystat.study.study import Study
 
 __all__ = [
@@ -56,6 +58,8 @@ __all__ = [
     "measures",
     "open_pool",
     "plan",
+    "signal_from_features",
+    "signal_from_text",
     "simulate",
     "strata_from_features",
 ]
@@ -79,9 +83,11 @@ __getattr__, __dir__ = lazy_names(
         "loop.questions": "Query",
         "planning.plan": "Plan plan",
         "pool.features": "strata_from_features",
+        "pool.fitted_signals": "signal_from_features",
         "pool.from_estimator": "from_estimator",
         "pool.known": "Known",
         "pool.memory": "Pool",
+        "pool.text_signals": "signal_from_text",
         "study.study": "Study",
     },
     modules="designs errors measures",
