@@ -12,6 +12,7 @@ from haystat.inference.confidence_sequences import sequence_multiplier
 from haystat.inference.estimate import Estimate
 from haystat.measures.base import Measure
 
+USUAL = 0.95  # level of an interval
 ROUNDING = 1e-12  # by which the ends of an interval allow for rounding
 
 
@@ -46,12 +47,12 @@ class CredibleEstimate(Estimate):
     def watched_intervals(self) -> FloatArray:
         """Stretched about the estimate as a confidence sequence is wider than an interval, (m, 2).
 
-        A sequence goes m standard errors where an interval goes z; so each end is moved by m / z.
+        A sequence goes m standard errors where the usual interval goes z; so its ends are moved by
+        m / z. At whatever level: the outermost draws are too few to tell levels apart.
         """
-        z = ndtri((1 + self.level) / 2)
-        stretch = sequence_multiplier(self.level, self.n_labels) / z
+        stretch = sequence_multiplier(self.level, self.n_labels) / ndtri((1 + USUAL) / 2)
         values = self.values[:, None]
-        return np.asarray(values + stretch * (self.intervals - values))
+        return np.asarray(values + stretch * (self.at(USUAL).intervals - values))
 
     @property
     def sampled(self) -> FloatArray:

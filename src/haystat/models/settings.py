@@ -19,9 +19,9 @@ class ModelSettings:
     far_sd: of the slopes of the curve about their common slope (per unit of t), two units of t and
         more from the threshold.
     bend_sds, shapes, concentrations: a value for each state of the curve, calm, erratic or
-        restless; states are equally likely beforehand. Standard deviation of the slopes nearer to the threshold.
-        Shares of regions scatter about the curve p by a beta distribution, as if shape / (p (1 -
-        p)) + concentration items had been seen at that share.
+        restless; states are equally likely beforehand. Standard deviation of the slopes nearer to
+        the threshold. Shares of regions scatter about the curve p by a beta distribution, as if
+        shape / (p (1 - p)) + concentration items had been seen at that share.
     hidden, hidden_sd, hidden_power: hidden positives, for each positive in sight: median (times a
         power of the errors among the predicted positives) and standard deviation of the log.
     mass, mass_sd, mass_power: the same in a mass of items that share their score.
