@@ -87,6 +87,11 @@ class Pools:
             left, events = split_by_block(unknown, blocks.cell, self.left, self.events, rng)
         return PoolsInBlocks(self, blocks, left, events, block, label[order], outputs)
 
+    def hidden(self, quantile: float) -> int:
+        """How many events without a label are predicted otherwise by all, at that quantile."""
+        low = self.view.model.curve.low[self.view.regions.of_cell]
+        return int(np.ceil(np.quantile(self.events[:, low].sum(axis=1), quantile)))
+
     def doubts(self) -> list[str]:
         """What the interval takes from the prior rather than from labels, in words."""
         model = self.view.model
