@@ -61,7 +61,7 @@ def _by_draws(
     doubts = (*pools.doubts(), *waiting(sample))
     chosen = sample.state.view.model.settings
     estimate = credible_estimate(
-        measure, risks, level, len(item), doubts, chosen.stretch, chosen.point
+        measure, risks, level, len(item), doubts, chosen.tail_share, chosen.point
     )
     variance = variance_in_pools(inside, measure, estimate.details["risk"])
     details = {**estimate.details, "item_variance": variance, "size": sample.problem.size}
