@@ -4,8 +4,8 @@ import { $, Away, count, get, post } from "./common.js";
 import { further, offerFiles, offerWeights } from "./known.js";
 import { offerSystems, systems } from "./systems.js";
 
-const NONE = "(none)";
-let file = "", planning = 0, pictures = [];
+const NONE = "(none)", PAUSE = 800; // milliseconds
+let file = "", planning = 0, soon = 0, pictures = [];
 
 const failed = (error) => { $("error").textContent = error instanceof Away ? "The server is away; try again." : error.message; $("error").hidden = false; };
 const options = (id, names, chosen) => { $(id).replaceChildren(...names.map((name) => new Option(name === "" ? NONE : name, name, false, name === chosen))); };
@@ -115,7 +115,9 @@ async function plan() {
 function changed() {
   const said = [{ score: $("score").value, prediction: $("prediction").value }, ...systems()].flatMap((one) => [one.score, one.prediction]);
   for (const box of document.querySelectorAll("#show input")) box.disabled = said.includes(box.value);
-  plan();
+  // A plan takes seconds, and the study waits for those that are under way: one for each pause.
+  clearTimeout(soon);
+  soon = setTimeout(plan, PAUSE);
 }
 
 async function upload(chosen) {
