@@ -196,7 +196,7 @@ def test_the_history_has_ones_own_answers_alone(study_path):
     assert set(found[0]["record"]) == {"name_l", "name_r", "remark"}
 
 
-@pytest.mark.parametrize("keys", [("u", "k"), ("d", "d"), ("", "k"), ("ab", "k")])
+@pytest.mark.parametrize("keys", [("u", "k"), ("o", "k"), ("d", "d"), ("", "k"), ("ab", "k")])
 def test_keys_that_mean_something_else_are_refused(keys):
     with pytest.raises(BadOption, match="key"):
         PageOptions(keys=keys)

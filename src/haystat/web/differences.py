@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from haystat.errors import UnknownItem
+from haystat.study.answer_files import label_named
 from haystat.study.leases import StudyState
 from haystat.study.sqlite_journal import Entry
 from haystat.study.study import Study
@@ -35,7 +36,9 @@ def decisions(entries: Iterable[Entry]) -> Decided:
     return found
 
 
-def differing(state: StudyState, opinions: Opinions, decided: Mapping[Any, Any]) -> Any:
+def differing(
+    state: StudyState, opinions: Opinions, decided: Mapping[Any, Any]
+) -> models.Differences:
     """Items about which people differ and nobody has decided, with what each of them said."""
     first, seconds = first_answers(state, opinions, decided)
     said: dict[Any, list[tuple[str | None, int]]] = {item: [one] for item, one in first.items()}
@@ -63,7 +66,7 @@ def decide(study: Study, item: Any, label: Any, who: str) -> tuple[labelling.Tol
     """Settle an item that has an answer; what became of it, and who said what before."""
     with study.reading() as state:
         item, name, question = labelling.found(state, item)
-        value = state.questions.read(item, labelling.label_named(state, label))
+        value = state.questions.read(item, label_named(state, label))
         known = state.own(question, who)
     if known is None or known.label is None:
         raise UnknownItem(f"item {item!r} has no answer to decide about; answer it first")
