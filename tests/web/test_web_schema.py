@@ -79,7 +79,7 @@ def likely(given, items):
 
 
 @schema.parametrize()
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_input_makes_the_server_fail(case, client):
     given = case.as_transport_kwargs(base_url="http://localhost")
     headers = dict(given.get("headers") or {})
@@ -104,7 +104,7 @@ def test_no_input_makes_the_server_fail(case, client):
 
 
 @schema.parametrize()
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_document_and_the_server_agree(case, address):
     """Statuses, headers, schemas, methods, secrets: all checks that there are."""
     case.call_and_validate(base_url=address)
