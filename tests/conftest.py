@@ -12,12 +12,16 @@ import pytest
 
 from haystat.cli import main
 
+#: it has no doctests, and as a module its name is that of other files
+collect_ignore = ["conftest.py"]
 
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of one file run in one worker, so that what they share is made once."""
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")
