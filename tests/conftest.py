@@ -12,6 +12,9 @@ import pytest
 
 from haystat.cli import main
 
+#: it has no doctests, and as a module its name is that of other files
+collect_ignore = ["conftest.py"]
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
