@@ -186,9 +186,10 @@ def test_scores_that_lie_on_the_edges(write_rows, tmp_path, engine):
     score = np.concatenate([np.linspace(0, 1, 1025), np.full(500, 0.5), [0.0, 1.0] * 50])
     rows = {"id": np.arange(len(score)), "score": score}
     path = write_rows(tmp_path / "edges.parquet", rows)
-    for shift in (0.0, -0.5):  # probabilities, and margins with an edge at 0
-        moved = {**rows, "score": score + shift}
-        path = write_rows(tmp_path / f"edges{shift}.parquet", moved)
+    far = np.sinh(40 * score - 25)
+    for number, moved in enumerate((score, score - 0.5, far)):  # probabilities, margins, outliers
+        moved = {**rows, "score": moved}
+        path = write_rows(tmp_path / f"edges{number}.parquet", moved)
         pool = hs.open_pool(path, id="id", score="score", engine=engine)
         assert_same_cells(in_memory(moved, ["score"]), pool, F1())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import haystat as hs
 from haystat.pool.prior import logit, rounded
@@ -11,13 +12,37 @@ from haystat.pool.scales import STEPS, joint_steps, raw_edges, scale_of
 
 def test_a_score_reaches_a_raw_edge_just_when_its_logit_reaches_the_edge():
     edges = np.linspace(-25, 25, 2001)
-    raw = raw_edges(edges)
+    raw = raw_edges(edges, "logit")
     below = np.nextafter(raw, -1)
     inside = np.isfinite(raw) & (raw > 0)
     assert np.all(logit(raw[inside]) >= edges[inside])
     assert np.all(logit(below[inside]) < edges[inside])
     assert np.all(raw[edges > logit(np.array([1.0]))[0]] == np.inf)
     assert np.all(raw[edges < logit(np.array([0.0]))[0]] == 0)
+
+
+def test_a_score_that_goes_far_reaches_a_raw_edge_just_when_its_asinh_does():
+    edges = np.linspace(-700, 700, 4001)
+    raw = raw_edges(edges, "asinh")
+    assert np.all(np.arcsinh(raw) >= edges)
+    assert np.all(np.arcsinh(np.nextafter(raw, -np.inf)) < edges)
+    assert raw_edges(np.array([1000.0]), "asinh") == np.inf
+
+
+def test_scores_are_cut_on_the_scale_that_their_range_says():
+    names = {(0, 1): "logit", (-3, 4): "plain", (0.5, 1.5): "plain", (-9999, 4): "asinh"}
+    for (low, high), name in names.items():
+        assert scale_of(low, high).name == name
+    assert scale_of(-9999, 4, numeric=True).name == "plain"
+
+
+@pytest.mark.parametrize("outlier", [-9999.0, -1.6e10, 1e8])
+def test_outliers_do_not_squeeze_the_other_scores_into_one_stratum(outlier):
+    scores = np.random.default_rng(5).normal(-4, 2, 20_000)
+    scores[:20] = outlier
+    pool = hs.Pool(scores, threshold=0)
+    assert pool.n_strata > 30
+    assert np.bincount(pool.stratum).max() < 2_000
 
 
 def test_joint_steps_are_the_mean_on_the_natural_scales():

@@ -19,6 +19,7 @@ from haystat.pool.prior import SMALLEST
 from haystat.pool.scales import Scale
 
 FEW = 8  # edges that are quicker compared one by one
+FURTHEST = 1e150  # whose square is still a number
 NARROW = 1e-9  # range, relative to the numbers in it, below which a guess may miss its edge
 
 
@@ -27,13 +28,19 @@ class Grid:
     """Ascending edges on the raw score, (n,).
 
     Where width is positive, edge k (from 1) lies at low + k * width on the scale of the guess,
-    which is the logit scale for probabilities.
+    which is the logit scale for probabilities, and asinh for scores that go far.
     """
 
     edges: FloatArray
     low: float = 0.0
     width: float = 0.0
     on_logits: bool = False
+    on_asinh: bool = False
+
+    @classmethod
+    def on(cls, scale: Scale, edges: FloatArray, width: float) -> Grid:
+        """Raw edges that lie `width` apart on a scale, from its low end on."""
+        return cls(edges, scale.low, width, scale.name == "logit", scale.name == "asinh")
 
 
 def even_grid(scale: Scale, n_bins: int) -> Grid:
@@ -43,7 +50,7 @@ def even_grid(scale: Scale, n_bins: int) -> Grid:
     largest = max(abs(scale.low), abs(scale.high))
     if scale.high - scale.low <= NARROW * largest:
         width = 0.0
-    return Grid(scale.raw(edges), scale.low, width, scale.is_probability)
+    return Grid.on(scale, scale.raw(edges), width)
 
 
 def threshold_grid(thresholds: FloatArray) -> Grid:
@@ -90,5 +97,8 @@ def _nearest(score: Any, grid: Grid) -> Any:
     if grid.on_logits:
         probability = score.clip(lower=SMALLEST, upper=1 - SMALLEST)
         score = (probability / (1 - probability)).ln()
+    if grid.on_asinh:
+        size = score.abs().clip(upper=FURTHEST)
+        score = score.sign() * (size + (size * size + 1).sqrt()).ln()
     step = ((score - grid.low) * (1 / grid.width) + 0.5).floor().cast("int64")
     return step.clip(lower=0, upper=len(grid.edges))

@@ -15,7 +15,7 @@ from haystat.engines.columns import DEVIATION, MEAN, score_name
 from haystat.engines.grid import Grid, even_grid
 from haystat.engines.quantiles import quantile_ranks
 from haystat.errors import BadOption, UnknownName
-from haystat.pool.prior import logit
+from haystat.pool.prior import SCALES
 from haystat.pool.scales import STEPS, Scale, scale_of, step_edges
 from haystat.pool.strata import (
     HISTOGRAM_BINS_PER_STRATUM,
@@ -99,8 +99,7 @@ def make_cut(
 
 def _cut_at(column: str, scale: Scale, values: FloatArray) -> Cut:
     """Strata that begin with some values of the raw score, or with what is the same as a logit."""
-    on_scale = logit(values) if scale.is_probability else values
-    return Cut(((column, Grid(scale.raw(np.unique(on_scale)))),))
+    return Cut(((column, Grid(scale.raw(np.unique(SCALES[scale.name](values))))),))
 
 
 def _single_cut(column: str, scale: Scale, stratify: str, n_strata: int) -> Cut:
@@ -114,7 +113,7 @@ def _single_cut(column: str, scale: Scale, stratify: str, n_strata: int) -> Cut:
 def _joint_cut(scales: list[Scale], stratify: str, n_strata: int) -> Cut:
     width = max(scale.high - scale.low for scale in scales) / STEPS
     ladders = tuple(
-        (score_name(i), Grid(edges, scale.low, width, scale.is_probability))
+        (score_name(i), Grid.on(scale, edges, width))
         for i, (scale, edges) in enumerate(zip(scales, step_edges(scales), strict=True))
     )
     return Cut(ladders, stratify, n_strata)

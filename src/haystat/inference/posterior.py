@@ -108,10 +108,9 @@ class Pools:
         shared = float(model.size[model.mass].sum() / model.size.sum())
         if shared > 0:
             return [
-                f"{shared:.0%} of the items share one score, or one stratum of it, which says "
-                "nothing about them: with the positives that may be among them recall may be as "
-                f"low as {lowest:.2g}. Label more of them, add a second score, or give ranks as "
-                "scores if a few outliers squeeze all others into one stratum."
+                f"{shared:.0%} of the items share one score, or nearly so, which says nothing "
+                "about them: with the positives that may be among them recall may be as low as "
+                f"{lowest:.2g}. Label more of them, or add a second score."
             ]
         return [
             "The labels cannot rule out further false negatives below the threshold: recall may be "

@@ -50,8 +50,9 @@ class Pool(Shown):
     ids: integers or strings, all different; by default the positions 0 … M - 1.
     strata: how many strata to cut, or the stratum of each item.
     stratify: "csf", "geometric", "equal_width", "equal_size", or the inner edges. Probabilities
-        are cut on the logit scale, except by "geometric" and given edges. Several systems are
-        cut on their mean, except by those two, which look at the first system.
+        are cut on the logit scale, scores that go beyond 50 on that of asinh, except by
+        "geometric" and given edges. Several systems are cut on their mean, except by those two,
+        which look at the first system.
     branching: children of a node of the tree over the strata.
     parents: a tree of your own instead: the parent of each node, -1 for the root.
     classes: the label values, the negative first; None if labels are numbers (regression). The

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from haystat.core.arrays import FloatArray, IntArray
 
 SMALLEST = 1e-9  # probabilities are kept this far from 0 and 1
 DIGITS = 20  # binary digits of a cell's prior that count
+FAR = 50.0  # beyond which a score goes far: nobody claims odds of 5e21
 TRUST = 0.95  # in a prediction that comes without a score
 
 
@@ -21,8 +22,19 @@ def looks_like_probabilities(scores: FloatArray) -> bool:
 
 
 def natural_scale(scores: FloatArray) -> FloatArray:
-    """Probabilities as logits; other scores as they are."""
-    return logit(scores) if looks_like_probabilities(scores) else scores
+    """The scores on the scale on which strata are cut."""
+    return SCALES[scale_name(float(np.min(scores)), float(np.max(scores)))](scores)
+
+
+def scale_name(low: float, high: float) -> str:
+    """The scale of scores from `low` to `high`: probabilities as logits, others as they are.
+
+    Scores that go far are cut by their order of magnitude, so that a few outliers, or -9999 for
+    none, do not squeeze all others into one stratum.
+    """
+    if low >= 0 and high <= 1:
+        return "logit"
+    return "asinh" if max(-low, high) > FAR else "plain"
 
 
 def logit(probability: FloatArray) -> FloatArray:
@@ -30,6 +42,13 @@ def logit(probability: FloatArray) -> FloatArray:
     odds = np.clip(probability, SMALLEST, 1 - SMALLEST)
     odds /= 1 - odds
     return np.log(odds, out=odds)
+
+
+SCALES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "logit": logit,
+    "asinh": lambda scores: np.arcsinh(scores),
+    "plain": lambda scores: scores,
+}
 
 
 def single_scores(scores: FloatArray) -> FloatArray:

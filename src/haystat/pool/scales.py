@@ -1,7 +1,7 @@
 """Where strata are cut, as edges on the raw score.
 
 Every engine compares two doubles in the same way, but no two compute the same logarithm. So what
-is cut on the logit scale is described by the smallest raw score at or above each edge.
+is cut on another scale is described by the smallest raw score at or above each edge.
 """
 
 from __future__ import annotations
@@ -10,51 +10,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray
-from haystat.pool.prior import logit
+from haystat.pool.prior import SCALES, scale_name
 from haystat.pool.strata import locate
 
 STEPS = 1 << 14  # into which the widest of several scores is cut before they are added up
 ONE = int(np.float64(1.0).view(np.int64))
+LARGEST = int(np.finfo(np.float64).max.view(np.int64))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The range of a score, on the logit scale if it is a probability."""
+    """The range of a score on its scale, one of SCALES."""
 
     low: float
     high: float
-    is_probability: bool
+    name: str
 
     def raw(self, edges: FloatArray) -> FloatArray:
         """The smallest raw score at or above each edge, (n,)."""
-        return raw_edges(edges) if self.is_probability else edges
+        return edges if self.name == "plain" else raw_edges(edges, self.name)
 
 
 def scale_of(low: float, high: float, numeric: bool = False) -> Scale:
     """The scale of raw scores that go from `low` to `high`; predicted numbers are never logits."""
-    if numeric or low < 0 or high > 1:
-        return Scale(float(low), float(high), False)
-    ends = logit(np.array([low, high]))
-    return Scale(float(ends[0]), float(ends[1]), True)
+    name = "plain" if numeric else scale_name(float(low), float(high))
+    ends = SCALES[name](np.array([low, high], dtype=np.float64))
+    return Scale(float(ends[0]), float(ends[1]), name)
 
 
-def raw_edges(edges: FloatArray) -> FloatArray:
-    """The smallest probability whose logit reaches each edge, (n,); infinity where none does.
+def raw_edges(edges: FloatArray, name: str) -> FloatArray:
+    """The smallest raw score that reaches each edge on a scale, (n,); infinity where none does.
 
-    Doubles from 0 up are ordered like the integers that share their bits.
+    Doubles are ordered like the integers that share their bits, those below 0 in reverse.
     """
-    low = np.zeros(len(edges), dtype=np.int64)
-    high = np.full(len(edges), ONE + 1)
+    lowest, highest = (0, ONE) if name == "logit" else (-LARGEST, LARGEST)
+    low, high = np.full(len(edges), lowest), np.full(len(edges), highest + 1)
     while np.any(low < high):
-        middle = (low + high) // 2
-        reached = logit(np.minimum(middle, ONE).view(np.float64)) >= edges
-        reached |= middle > ONE
+        middle = (low & high) + ((low ^ high) >> 1)  # their mean, rounded down, without overflow
+        reached = SCALES[name](_double(np.minimum(middle, highest))) >= edges
+        reached |= middle > highest
         open_ = low < high
         high = np.where(open_ & reached, middle, high)
         low = np.where(open_ & ~reached, middle + 1, low)
-    return np.where(low > ONE, np.inf, np.minimum(low, ONE).view(np.float64))
+    return np.where(low > highest, np.inf, _double(np.minimum(low, highest)))
+
+
+def _double(number: NDArray[np.int64]) -> FloatArray:
+    """The double with this place (n,) in the order of all, counted from 0."""
+    return np.asarray(np.copysign(np.abs(number).view(np.float64), number))
 
 
 def step_edges(scales: Sequence[Scale]) -> list[FloatArray]:
