@@ -70,16 +70,14 @@ def _predictions(pool: Pool, rows: Pool, index: IntArray) -> dict[str, Any]:
 def _inside(window: Any, columns: dict[str, Any], size: int) -> BoolArray:
     if window is None:
         return np.ones(size, dtype=bool)
+    is_pair = isinstance(window, tuple | list) and len(window) == 2
+    column, length = window if is_pair else (None, None)
+    if isinstance(column, str) and column not in columns:
+        raise UnknownName(f"no column {column!r} for a window; the pool has {list(columns)}")
     try:
-        column, length = window
         values = columns[column]
-        inside: BoolArray = np.asarray(values > values.max() - length, dtype=bool)
-    except KeyError:
-        raise UnknownName(
-            f"no column {window[0]!r} for a window; the pool has {list(columns)}"
-        ) from None
-    except (TypeError, ValueError):
+        return np.asarray(values > values.max() - length, dtype=bool)
+    except (KeyError, TypeError, ValueError):
         raise BadOption(
             f"window is {brief(window)}; give a column and a length, such as ('day', 30)"
         ) from None
-    return inside
