@@ -95,12 +95,9 @@ def f1_interval(
     share = posterior_shares(view, view.model.curve.mean[None], counts, rng)
     positive = counts[:, 1] + rng.binomial(size - counts.sum(axis=1), share)
     values = 2 * (positive @ predicted) / np.maximum(positive.sum(axis=1) + size @ predicted, 1)
-    low, middle, high = np.quantile(values, [0.025, design.point, 0.975])
-    return (
-        middle + design.stretch * (low - middle),
-        middle,
-        middle + design.stretch * (high - middle),
-    )
+    tail = 0.025 * design.tail_share
+    low, middle, high = np.quantile(values, [tail, design.point, 1 - tail])
+    return low, middle, high
 
 
 def ratio(found: list[float], usual: list[float]) -> float:

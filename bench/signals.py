@@ -1,10 +1,14 @@
 """What signals are worth: the error of F1 with them over that without.
 
 python bench/signals.py [--repeats 200] [--only kdd-smtp] [--kinds systems,noise,reversed,ten,time]
+python bench/signals.py --kinds sweep,blind,features [--repeats 200]
 
 systems: every pool of the shared folder with several systems, each of them evaluated with the
 others as signals. noise, reversed, ten: the same pools with one signal that knows nothing, with
 the other systems turned upside down, with ten signals that know nothing. time: of a stage.
+sweep: pools whose tail is empty, with a judge that flags 90% of the positives and 0.2% of the
+others. blind: generated pools whose judge sees nothing of one kind. features: generated pools, with
+a signal that is fitted to features or to the text of pairs.
 """
 
 from __future__ import annotations
@@ -13,7 +17,9 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -22,6 +28,7 @@ import haystat as hs
 SHARED = Path(__file__).parents[2] / "shared" / "pools"
 BUDGETS = (500, 1000, 2000)
 MOST = 10.0  # at which a ratio of errors is counted
+EMPTY_TAILS = ("dblp-acm", "restaurant", "abt-buy")
 SMALLEST = 1e-9  # squared error that is as good as none
 Signals = dict[str, np.ndarray]
 
@@ -129,6 +136,133 @@ def stage_time(only: str) -> None:
         print(f"{name}: a stage takes {row[0]:.1f} ms, with two signals {row[1]:.1f} ms")
 
 
+def judge_of(labels: np.ndarray, sees: np.ndarray | float, seed: int) -> np.ndarray:
+    """Verdicts of a judge that flags a share of the positives, and 0.2% of the others."""
+    rng = np.random.default_rng([seed, 1])  # not that of the pool
+    return rng.random(len(labels)) < np.where(labels == 1, sees, 0.002)
+
+
+def sweep(only: str, repeats: int, n_labels: int = 1000) -> None:
+    """Widths with a sweep over those without, and coverage of both and of the one beside it."""
+    for path in sorted(SHARED.glob("*.h5")):
+        if only not in path.stem or not any(name in path.stem for name in EMPTY_TAILS):
+            continue
+        with h5py.File(path) as file:
+            scores, labels = file["scores"][:].ravel(), file["labels"][:].ravel().astype(int)
+            given = file["preds"][:].ravel() if "preds" in file else scores >= 0
+        hard = given.astype(int)
+        truth = 2 * labels[hard == 1].sum() / (hard.sum() + labels.sum())
+        rows = []
+        for seed in range(repeats):
+            judge = judge_of(labels, 0.9, seed)
+            found = [
+                evaluate(hs.Pool(scores, hard, signals=signals), labels, n_labels, seed)
+                for signals in (None, {"judge": judge})
+            ]
+            told = found[1].sweep
+            beside = found[1] if told is None else told.other
+            ends = np.array([one.interval for one in (*found, beside)])
+            inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+            rows.append([*np.diff(ends).ravel(), *inside, told is not None and told.holds])
+        _print_sweep(path.stem, np.array(rows, dtype=float))
+
+
+def _print_sweep(name: str, rows: np.ndarray) -> None:
+    width, covered = np.median(rows[:, :3], axis=0), rows[:, 3:6].mean(axis=0)
+    print(f"{name}: width {width[0]:.3f} without, {width[1]:.3f} with a sweep, ", end="")
+    print(f"{width[1] / width[0]:.2f} of it; without its assumption {width[2]:.3f}; ", end="")
+    print(f"covered {covered[0]:.0%}, {covered[1]:.0%}, {covered[2]:.0%}; ", end="")
+    print(f"not doubted in {rows[:, 6].mean():.0%}", flush=True)
+
+
+def blind(repeats: int, n_labels: int = 1000) -> None:
+    """Generated pools with hidden positives: a good judge, and one that sees nothing of a kind."""
+    for name, of_kind in (("good", 0.9), ("blind to 30%", 0.0)):
+        rows = []
+        for seed in range(repeats):
+            scores, labels, kind = hidden_pool(seed)
+            judge = judge_of(labels, np.where(kind == "b", of_kind, 0.9), seed)
+            pool = hs.Pool(scores, threshold=0.0, columns={"kind": kind}, signals={"judge": judge})
+            found = evaluate(pool, labels, n_labels, seed)
+            hard = scores >= 0
+            truth = 2 * labels[hard].sum() / (hard.sum() + labels.sum())
+            (low, high), told = found.interval, found.sweep
+            beside = told.other.interval if told is not None else found.interval
+            doubted = told is None or bool(told.doubt)
+            rows.append(
+                [low <= truth <= high, beside[0] <= truth <= beside[1], doubted, high - low]
+            )
+        covered, other, doubted, width = np.mean(rows, axis=0)
+        print(f"judge {name}: covered {covered:.0%}, beside it {other:.0%}, ", end="")
+        print(f"doubted in {doubted:.0%}, mean width {width:.3f}", flush=True)
+
+
+def hidden_pool(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """30,000 items, 80 positives, a quarter of them anywhere among the negatives; two kinds."""
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(30_000) < 80).astype(int)
+    lost = rng.random(30_000) < 0.25
+    seen = (labels == 1) & ~lost
+    scores = np.where(seen, rng.normal(1.5, 1, 30_000), rng.normal(-4, 1.2, 30_000))
+    return scores, labels, rng.choice(["a", "b"], 30_000, p=[0.7, 0.3])
+
+
+def features(repeats: int) -> None:
+    """Error, coverage and width with a signal that is fitted, over those without."""
+    for name, made in (("features", features_pool), ("text of pairs", pairs_pool)):
+        for n_labels in (500, 1000):
+            rows = []
+            for seed in range(repeats):
+                scores, labels, signal = made(seed)
+                hard = scores >= 0
+                truth = 2 * labels[hard].sum() / (hard.sum() + labels.sum())
+                for signals in (None, {"fitted": signal}):
+                    pool = hs.Pool(scores, threshold=0.0, signals=signals)
+                    found = evaluate(pool, labels, n_labels, seed)
+                    low, high = found.interval
+                    rows.append([(found.value - truth) ** 2, low <= truth <= high, high - low])
+            by = np.array(rows, dtype=float).reshape(repeats, 2, 3).mean(axis=0)
+            print(
+                f"{name}, {n_labels} labels: error {by[0, 0]:.1e} without, {by[1, 0]:.1e} ", end=""
+            )
+            print(f"with it, lower by {by[0, 0] / by[1, 0]:.1f}; covered {by[0, 1]:.0%}, ", end="")
+            print(f"{by[1, 1]:.0%}; width {by[0, 2]:.3f}, {by[1, 2]:.3f}", flush=True)
+
+
+def features_pool(seed: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    """20,000 items with six features, of which three tell; a quarter of the positives are lost."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20_000, 6))
+    labels = (1.2 * X[:, :3].sum(axis=1) + rng.normal(0, 0.5, 20_000) > 5).astype(int)
+    return _lost(labels, rng), labels, hs.signal_from_features(X)
+
+
+def pairs_pool(seed: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    """20,000 pairs of names of four words; matches differ in one; a quarter of them are lost."""
+    rng = np.random.default_rng(seed)
+    words = np.array([f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"])
+    labels = (rng.random(20_000) < 0.01).astype(int)
+    left = rng.choice(words, (20_000, 4))
+    right = np.where(labels[:, None] == 1, left, rng.choice(words, (20_000, 4)))
+    right[:, 3] = rng.choice(words, 20_000)
+    texts = {"name_l": map(" ".join, left), "name_r": map(" ".join, right)}
+    frame = pd.DataFrame({name: list(values) for name, values in texts.items()})
+    return _lost(labels, rng), labels, hs.signal_from_text(frame, ["name_l", "name_r"])
+
+
+def _lost(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Scores that put a quarter of the positives among the negatives."""
+    lost = rng.random(len(labels)) < 0.25
+    top = rng.normal(1, 1, len(labels)) - 4 * lost
+    return np.where(labels == 1, top, rng.normal(-3, 1, len(labels)))
+
+
+def evaluate(pool: Any, labels: np.ndarray, n_labels: int, seed: int) -> hs.Estimate:
+    """The estimate of F1 from so many labels."""
+    evaluation = hs.Evaluation(pool, "f1", random_state=seed)
+    return evaluation.run(lambda items: labels[items], budget=n_labels, batch_size=100)
+
+
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -141,6 +275,12 @@ def main() -> None:
         compare(compared, given.only, given.repeats)
     if "time" in kinds:
         stage_time(given.only)
+    if "sweep" in kinds:
+        sweep(given.only, given.repeats)
+    if "blind" in kinds:
+        blind(given.repeats)
+    if "features" in kinds:
+        features(given.repeats)
 
 
 if __name__ == "__main__":

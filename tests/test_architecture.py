@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import types
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -91,8 +92,27 @@ def test_kinds_of_parts_are_not_asked_for(path):
 def test_the_public_names_are_what_is_visible():
     assert all(getattr(haystat, name) is not None for name in haystat.__all__)
     visible = {name for name in dir(haystat) if not name.startswith("_")}
-    visible -= {"Any", "TYPE_CHECKING", "import_module"}
+    visible -= {"TYPE_CHECKING", "lazy_names"}
     # Importing a submodule makes it visible whether it is meant to be public or not.
     rooms = {n for n in visible if isinstance(getattr(haystat, n), types.ModuleType)}
     assert visible - (rooms - set(haystat.__all__)) == set(haystat.__all__)
     assert list(haystat.__all__) == sorted(haystat.__all__)
+
+
+@pytest.mark.parametrize("room", ["", "measures", "designs", "study"])
+def test_what_waits_until_it_is_used_is_what_type_checkers_see(room):
+    package = import_module(f"haystat.{room}".rstrip("."))
+    tree = ast.parse((ROOT / room / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    for node in block.body:
+        for alias in node.names:
+            seen = (
+                import_module(f"{node.module}.{alias.name}")
+                if node.module == "haystat"
+                else (getattr(import_module(node.module), alias.name))
+            )
+            assert getattr(package, alias.name) is seen
+    assert set(package.__all__) <= set(dir(package))
+    assert all(getattr(package, name) is not None for name in package.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = package.Nothing

@@ -1,8 +1,13 @@
 """The generated record-linkage pool is what the demo says it is."""
 
+import sys
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from haystat.cli import app
+from haystat.cli import demo as command
 from haystat.demo import LinkagePool, make_linkage_pool
 from haystat.demo.matcher import bigram_cosine, digit_agreement, features, fit_matcher
 from haystat.demo.people import CHANGES, FIELDS, new_person, second_record, two_tables
@@ -128,3 +133,16 @@ def test_second_records_differ_in_most_cases_but_not_wholly():
     )
     assert 0.3 < same.mean() < 0.9
     assert same.all(axis=1).mean() < 0.5
+
+
+def test_the_demo_names_the_extra_that_its_picture_needs(tmp_path, monkeypatch):
+    small = make_linkage_pool(300, 200, seed=1)
+    monkeypatch.setattr(command, "make_linkage_pool", lambda seed: small)
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "haystat.demo.picture", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = CliRunner().invoke(app, ["demo", "--labels", "50", "--picture", str(tmp_path / "p")])
+    assert found.exit_code == 0, found.output
+    said = " ".join(found.output.split())
+    assert "matplotlib: pip install 'haystat[plots]'" in said
+    assert "pip install 'haystat[web]', then haystat serve --demo" in said

@@ -18,22 +18,6 @@ from haystat.cli import app
 from haystat.cli.commands import COMMANDS
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = (
-    "method",
-    "stochastic",
-    "regression",
-    "features",
-    "several",
-    "intervals",
-    "plan",
-    "compare",
-    "threshold",
-    "gate",
-    "worth",
-    "known",
-    "weight",
-    "multilabel",
-)
 sys.path.insert(0, str(DOCS / "hooks"))
 
 from executed import blocks, run  # noqa: E402

@@ -36,12 +36,14 @@ def test_help_imports_no_statistics():
     assert loaded(["--help"], ["scipy", "numba", "narwhals", "sqlite3", "pandas"]) == []
 
 
-def test_status_and_estimate_import_neither_numba_nor_scipy_stats(tmp_path):
+def test_status_imports_only_the_measure_and_the_design_of_the_study(tmp_path):
     scores = np.random.default_rng(0).normal(-2, 1.5, 2000)
     path = tmp_path / "s.haystat"
     with hs.Study.create(path, hs.Pool(scores), random_state=0) as study:
         study.tell({question.item: int(scores[question.item] > 0) for question in study.ask(40)})
     heavy = ["numba", "scipy.stats", "scipy.optimize", "narwhals", "pandas", "pyarrow"]
+    heavy += ["haystat.formats", "haystat.measures.curves", "haystat.measures.combine"]
+    heavy += ["haystat.designs.adaptive", "haystat.decisions.threshold", "urllib.request"]
     assert loaded(["status", path], heavy) == []
 
 

@@ -1,7 +1,8 @@
 """haystat: how good is a classifier when positives are needles in a haystack?"""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from haystat.core.lazy import lazy_names
 
 __version__ = "0.2.0"
 
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from haystat.loop.questions import Query
     from haystat.planning.plan import Plan, plan
     from haystat.pool.features import strata_from_features
+    from haystat.pool.fitted_signals import signal_from_features
     from haystat.pool.from_estimator import from_estimator
     from haystat.pool.known import Known
     from haystat.pool.memory import Pool
+    from haystat.pool.text_signals import signal_from_text
     from haystat.study.study import Study
 
 __all__ = [
@@ -55,51 +58,37 @@ __all__ = [
     "measures",
     "open_pool",
     "plan",
+    "signal_from_features",
+    "signal_from_text",
     "simulate",
     "strata_from_features",
 ]
 
-#: public name -> module; importing them all takes a second, so each waits until it is used
-_MODULE_OF = {
-    "Alarm": "decisions.alarm",
-    "Change": "comparison.change",
-    "Comparison": "comparison.compare",
-    "CurveDisplay": "display.curves",
-    "Decided": "comparison.duels",
-    "Estimate": "inference.estimate",
-    "Evaluation": "loop.evaluation",
-    "HaystatError": "errors",
-    "Known": "pool.known",
-    "Plan": "planning.plan",
-    "Pool": "pool.memory",
-    "Query": "loop.questions",
-    "Study": "study.study",
-    "ThresholdChoice": "decisions.threshold",
-    "Verdict": "decisions.gate",
-    "Width": "decisions.stopping",
-    "change": "comparison.change",
-    "compare": "comparison.compare",
-    "cross_pool": "engines.open",
-    "from_estimator": "pool.from_estimator",
-    "gate": "decisions.gate",
-    "open_pool": "engines.open",
-    "plan": "planning.plan",
-    "simulate": "experiments.simulate",
-    "strata_from_features": "pool.features",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """A public name on first use."""
-    if name in _MODULE_OF:
-        value = getattr(import_module(f"haystat.{_MODULE_OF[name]}"), name)
-    elif name in __all__:
-        value = import_module(f"haystat.{name}")
-    else:
-        raise AttributeError(f"module 'haystat' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "comparison.change": "Change change",
+        "comparison.compare": "Comparison compare",
+        "comparison.duels": "Decided",
+        "decisions.alarm": "Alarm",
+        "decisions.gate": "Verdict gate",
+        "decisions.stopping": "Width",
+        "decisions.threshold": "ThresholdChoice",
+        "display.curves": "CurveDisplay",
+        "engines.open": "cross_pool open_pool",
+        "errors": "HaystatError",
+        "experiments.simulate": "simulate",
+        "inference.estimate": "Estimate",
+        "loop.evaluation": "Evaluation",
+        "loop.questions": "Query",
+        "planning.plan": "Plan plan",
+        "pool.features": "strata_from_features",
+        "pool.fitted_signals": "signal_from_features",
+        "pool.from_estimator": "from_estimator",
+        "pool.known": "Known",
+        "pool.memory": "Pool",
+        "pool.text_signals": "signal_from_text",
+        "study.study": "Study",
+    },
+    modules="designs errors measures",
+)

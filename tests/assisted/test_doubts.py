@@ -17,7 +17,7 @@ def test_a_mass_of_equal_scores_is_named():
     labels[rng.choice(np.flatnonzero(scores == 0), 400, replace=False)] = 1
     (warning,) = run(scores, labels, 0.5).warnings
     assert "95% of the items share one score" in warning
-    assert "Label more of them, or add a second score." in warning
+    assert "Label more of them, add a second score, or" in warning
 
 
 def test_false_negatives_that_cannot_be_ruled_out_are_named():

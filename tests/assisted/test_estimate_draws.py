@@ -241,18 +241,13 @@ def test_intervals_are_quantiles_of_the_draws(level):
     np.testing.assert_allclose(estimate.details["risk"], np.median(wrong))
 
 
-def test_the_ends_of_a_stretched_interval_are_further_from_the_estimate():
+def test_an_interval_leaves_out_a_share_of_what_its_level_allows():
     rng, measure = np.random.default_rng(3), hs.measures.resolve("accuracy")
     risks = rng.beta(20, 80, (4000, 1))
-    plain, wide = (
-        credible_estimate(measure, risks, 0.9, 50, (), stretch) for stretch in (1.0, 1.5)
-    )
+    plain, wide = (credible_estimate(measure, risks, 0.9, 50, (), share) for share in (1.0, 0.2))
     assert plain.value == wide.value
-    expected = plain.value + 1.5 * (np.array(plain.interval) - plain.value)
-    np.testing.assert_allclose(wide.interval, expected, atol=1e-9)
-    # Never beyond what the measure can be.
-    extreme = credible_estimate(measure, risks, 0.9, 50, (), 100.0)
-    assert extreme.interval == (0.0, 1.0)
+    np.testing.assert_allclose(wide.interval, np.quantile(1 - risks, [0.01, 0.99]), atol=1e-9)
+    np.testing.assert_allclose(wide.interval, plain.at(0.98).interval, atol=1e-9)
 
 
 @pytest.mark.parametrize(("name", "quantile"), [("accuracy", 0.7), ("prevalence", 0.5)])

@@ -26,10 +26,10 @@ def viewed(pool, measure="f1"):
     return problem, label_view(problem, SETTINGS)
 
 
-def make_view(reference, group, other):
+def make_view(reference, group, other, size=()):
     """Every cell is a region of its own."""
     own, none = np.arange(len(reference)), np.zeros(len(reference))
-    regions = Regions(own, own, none, none)
+    regions = Regions(own, own, none, np.array(size or none, dtype=float))
     return LabelView(
         None, regions, np.array(reference), np.array(group), np.array(other, dtype=float)
     )
@@ -51,9 +51,21 @@ def test_an_event_is_a_label_that_differs_from_the_reference():
 
 
 def test_classes_of_events_are_counted_by_the_way_of_prediction():
-    view = make_view([0, 0, 2], [0, 0, 1], [[0, 0.5, 1.5], [1, 1, 0]])
+    """8, 12 and 7 labels of ten times as many items: every event counts for itself."""
+    view = make_view([0, 0, 2], [0, 0, 1], [[0, 0.5, 1.5], [1, 1, 0]], [80, 120, 70])
     labelled = np.array([[5, 1, 2], [9, 3, 0], [3, 0, 4]])
     np.testing.assert_allclose(view.classes_of_events(labelled), [[0, 4.5, 3.5], [4, 1, 0]])
+
+
+def test_events_of_regions_asked_about_less_stand_for_more():
+    """Events stand for 10 items in the first cell, for 100 in the second: 2 of class 1, 1 of 2.
+
+    120 items in all, in an effective number of 120^2 / (2 * 100 + 10,000) = 1.41 events.
+    """
+    view = make_view([0, 0], [0, 0], [[0, 0, 0]], [40, 1000])
+    found = view.classes_of_events(np.array([[2, 2, 0], [9, 0, 1]]))
+    np.testing.assert_allclose(found.sum(), 120**2 / 10_200)
+    np.testing.assert_allclose(found / found.sum(), [[0, 20 / 120, 100 / 120]])
 
 
 def test_shares_of_the_classes_sum_to_one_and_split_the_events():

@@ -254,7 +254,7 @@ def test_the_prior_of_the_line_and_of_groups_is_that_of_the_settings():
     curve = make_curve(6, 2, groups=True)
     assert curve.basis.shape[1] == 2 + len(curve.length) + 1
     precision = curve.precision(np.array([0.3]), SETTINGS)[0]
-    np.testing.assert_allclose(precision[[0, 1, -1]] ** -0.5, [5.0, 1.5, 2.0])
+    np.testing.assert_allclose(precision[[0, 1, -1]] ** -0.5, [5.0, 1.5, 4.0])
     np.testing.assert_allclose(curve.mean, np.eye(len(curve.mean))[1] * SETTINGS.slope)
     np.testing.assert_array_equal(curve.basis[:, -1], [0, 1] * 3)
     # The line is 0 at the threshold, and the curve is a line there without a walk.

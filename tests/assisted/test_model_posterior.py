@@ -31,6 +31,7 @@ SETTINGS = ModelSettings(
     bend_sds=(0.3,),
     shapes=(0.5,),
     concentrations=(40.0,),
+    flawless=1e-9,
 )
 LOW, HIGH = np.array([False, True, True]), np.array([True, False, False])
 LEVELS = np.array([0.025, 0.1, 0.5, 0.9, 0.975])
@@ -126,6 +127,20 @@ def test_without_labels_draws_follow_the_prior():
     for region in range(3):
         statistic = kstest(share[:, region], expected[:, region]).statistic
         assert statistic < 1.95 * np.sqrt(1 / 10_000 + 1 / len(expected))
+
+
+@pytest.mark.parametrize(
+    ("n_positive", "flawless"),
+    [([10, 0, 0], (1, 0, 0)), ([9, 0, 0], (None, 0, 0)), ([10, 0, 1], (1, None, None))],
+)
+def test_a_side_without_an_error_found_has_none_left_in_a_few_draws(n_positive, flawless):
+    n, x = np.array([10.0, 40.0, 200.0]), np.array(n_positive, dtype=float)
+    plain, some = (draws_of(make_model(n_draws=1000, flawless=f), n, x) for f in (1e-9, 0.03))
+    for region, share in enumerate(flawless):
+        expected = plain[:, region].copy()
+        if share is not None:
+            expected[:30] = share
+        np.testing.assert_array_equal(some[:, region], expected)
 
 
 def test_prior_of_the_hidden_positives_sums_to_one_over_the_grid():

@@ -89,9 +89,9 @@ def test_the_fixed_interval_is_one_sided(evaluation):
 
 def test_the_anytime_interval_is_stretched_like_a_confidence_sequence(evaluation):
     check = hs.gate(evaluation, "f1>=0.6").checks[0]
-    estimate = evaluation.estimate(level=0.9)
-    stretch = sequence_multiplier(0.9, 300) / norm.ppf(0.95)
-    assert stretch > 1.3
+    estimate = evaluation.estimate(level=0.95)
+    stretch = sequence_multiplier(0.9, 300) / norm.ppf(0.975)
+    assert stretch > 1.2
     assert check.low == pytest.approx(
         estimate.value - stretch * (estimate.value - estimate.interval[0])
     )

@@ -10,10 +10,12 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
+from jinja2 import UndefinedError
 
 import haystat as hs
 from haystat.core.progress import progress_bar
 from haystat.display.card import Bar, Card, card_html, number
+from haystat.display.render import environment
 
 mpl.use("Agg")
 
@@ -92,6 +94,17 @@ def test_an_estimate_of_several_measures_prints_its_values(evaluation):
     estimate = evaluation.estimate()
     for name, value in zip(estimate.components, estimate.values, strict=True):
         assert re.search(rf"{name} +{value:.4g}".replace(".", r"\."), str(estimate))
+
+
+@pytest.mark.parametrize(
+    "package", [f"haystat.{room}" for room in ("display", "report", "experiments", "web")]
+)
+def test_templates_escape_what_they_are_given_and_know_every_name(package):
+    templates = environment(package)
+    assert templates.list_templates()
+    assert templates.from_string("{{ x }}").render(x="<b>'\"") == "&lt;b&gt;&#39;&#34;"
+    with pytest.raises(UndefinedError):
+        templates.from_string("{{ y }}").render(x=1)
 
 
 def test_names_in_a_card_are_escaped(comparison):

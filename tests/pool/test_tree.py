@@ -9,7 +9,7 @@ from haystat import Pool
 from haystat.errors import BadOption
 from haystat.models import DirichletTree
 from haystat.models.em import m_step
-from haystat.pool import balanced_tree, flat_tree, tree_from_parents
+from haystat.pool.tree import balanced_tree, flat_tree, tree_from_parents
 
 SHAPES = [(k, b) for k in (1, 2, 3, 5, 7, 8, 9, 27, 64, 100, 255, 256, 257) for b in (2, 3, 5, 300)]
 

@@ -10,10 +10,10 @@ import haystat as hs
 NASTY = '<script>alert("x")</script>'
 
 
-@pytest.fixture
-def make(tmp_path):
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
     """A study with some labels; the pool's labels follow its scores."""
-    studies = []
+    studies, folder = [], tmp_path_factory.mktemp("studies")
 
     def make(measure="f1", design="adaptive", labels=120, classes=(0, 1), size=3000, **options):
         rng = np.random.default_rng(0)
@@ -27,7 +27,7 @@ def make(tmp_path):
             label = np.array([rng.choice(n, p=row) for row in scores])
         pool = hs.Pool(scores, strata=32, classes=classes, **options)
         show = {"name_l": [f"{NASTY} {i}" for i in range(size)], "name_r": ["b & c"] * size}
-        path = tmp_path / f"study {len(studies)}.haystat"
+        path = folder / f"study {len(studies)}.haystat"
         study = hs.Study.create(path, pool, measure, design, show=show, random_state=0)
         studies.append(study)
         for _ in range(labels // 40):

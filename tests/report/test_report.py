@@ -57,13 +57,18 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(scope="module", params=KINDS)
 def study(request, make):
     return make(**KINDS[request.param])[0]
 
 
-def test_the_page_is_whole_and_needs_nothing_else(study):
-    page = FORMATS["html"](collect(study))
+@pytest.fixture(scope="module")
+def report(study):
+    return collect(study)
+
+
+def test_the_page_is_whole_and_needs_nothing_else(report):
+    page = FORMATS["html"](report)
     found = Checked(page)
     assert {"html", "main", "svg", "table"} <= {tag for tag, _ in found.tags}
     assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in found.tags}
@@ -80,31 +85,25 @@ def test_the_page_is_whole_and_needs_nothing_else(study):
     assert "@import" not in page
 
 
-def test_no_number_is_missing_in_words(study):
-    page = " ".join(Checked(FORMATS["html"](collect(study))).texts)
+def test_no_number_is_missing_in_words(report):
+    page = " ".join(Checked(FORMATS["html"](report)).texts)
     assert not re.search(r"\b(nan|inf|None)\b", page)
 
 
-def test_texts_of_the_user_stay_texts(study):
-    report = collect(study)
+def test_texts_of_the_user_stay_texts(report):
     assert NASTY not in FORMATS["html"](report)
     assert "<script" not in FORMATS["html"](report)
     assert "<script" not in FORMATS["md"](report)
 
 
-def test_every_format_can_be_written(study):
-    report = collect(study)
+def test_every_format_can_be_written(report):
     assert FORMATS["md"](report).startswith("# ")
     assert json.loads(FORMATS["json"](report))["status"]["size"] == 3000
 
 
-def test_the_same_study_gives_the_same_report(study):
-    assert FORMATS["html"](collect(study)) == FORMATS["html"](collect(study))
-
-
-def test_a_report_does_not_change_the_study(study):
+def test_the_same_study_gives_the_same_report_and_is_not_changed_by_it(study, report):
     entries = study.entries
-    collect(study)
+    assert FORMATS["html"](collect(study)) == FORMATS["html"](report)
     assert study.entries == entries
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from haystat.cli.ask import STUDY, WHO, report
-from haystat.cli.show import JSON, console, print_json
+from haystat.cli.ask import report
+from haystat.cli.show import JSON, STUDY, WHO, console, print_json
 from haystat.study import Study
 from haystat.study.answer_files import COLUMNS, answer_rows, print_csv, read_rows, write_answers
 

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from haystat.cli.record import show_record
-from haystat.cli.show import JSON, console, estimate_line, print_json
+from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json
 from haystat.core.table_writers import Row
 from haystat.core.tables import READERS
 from haystat.errors import BadOption, FileError
@@ -28,9 +28,7 @@ from haystat.study.answer_files import (
     take_rows,
 )
 
-STUDY = typer.Argument(help="The study file.")
 KEY = typer.Option(None, help="Which question, if the item was asked about several times.")
-WHO = typer.Option(None, "--annotator", "-a", help="Who asks or answers.")
 
 
 def ask(

@@ -13,10 +13,9 @@ import typer
 
 from haystat import formats
 from haystat.cli import answers, judged, poll
-from haystat.cli.ask import STUDY, WHO
 from haystat.cli.judged import FAILS, JUDGE
 from haystat.cli.poll import Taking, counts
-from haystat.cli.show import JSON, console, estimate_line, print_json
+from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json
 from haystat.core.disk import write_whole
 from haystat.errors import BadOption
 from haystat.formats import (

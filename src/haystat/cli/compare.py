@@ -8,9 +8,8 @@ from typing import Any
 
 import typer
 
-from haystat.cli.ask import STUDY
 from haystat.cli.new import split
-from haystat.cli.show import JSON, console, plain_table, print_json
+from haystat.cli.show import JSON, STUDY, console, plain_table, print_json
 from haystat.cli.status import LEVEL
 from haystat.comparison.compare import Comparison
 from haystat.comparison.compare import compare as make_comparison

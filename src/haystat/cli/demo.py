@@ -19,7 +19,7 @@ from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, worth_sentence
 from haystat.loop.evaluation import Evaluation
 from haystat.measures import resolve
-from haystat.pool import Pool
+from haystat.pool.memory import Pool
 
 MEASURES = ["f1", "precision", "recall"]
 DESIGNS = ("assisted", "adaptive", "passive")
@@ -51,7 +51,7 @@ def demo(
 
     Example: haystat demo --labels 500
     """
-    console = Console(stderr=as_json)
+    console = Console(stderr=as_json, markup=False)
     console.print("Making two tables of people and scoring every pair of them …")
     pairs = make_linkage_pool(seed=seed)
     pool = Pool(pairs.scores, pairs.predictions)
@@ -67,7 +67,7 @@ def demo(
         _show(console, runs, truth, labels)
     console.print(f"\n{_picture(runs, truth, picture)}")
     first = "" if find_spec("starlette") else "pip install 'haystat[web]', then "
-    console.print(f"Now answer some questions yourself: {first}haystat serve --demo", markup=False)
+    console.print(f"Now answer some questions yourself: {first}haystat serve --demo")
 
 
 def _truth(pool: Pool, pairs: LinkagePool) -> np.ndarray:
@@ -138,7 +138,7 @@ def _show(console: Console, runs: list[Run], truth: np.ndarray, labels: int) -> 
         for warning in run.estimates[-1].warnings:
             console.print(f"{run.design}: {warning}")
     for name, text in WORDS.items():
-        console.print(f"{name}: {text}.", markup=False)
+        console.print(f"{name}: {text}.")
 
 
 def _cell(estimate: Estimate, index: int) -> str:

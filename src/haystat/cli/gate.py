@@ -8,8 +8,7 @@ from typing import Any
 
 import typer
 
-from haystat.cli.ask import STUDY
-from haystat.cli.show import JSON, console, print_json, show_in_use
+from haystat.cli.show import JSON, STUDY, console, print_json, show_in_use
 from haystat.decisions.candidate_thresholds import InUse
 from haystat.decisions.gate import INTERVALS, Verdict
 from haystat.decisions.gate import gate as judge

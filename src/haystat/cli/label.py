@@ -12,9 +12,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from haystat.cli.ask import STUDY
 from haystat.cli.record import show_record
-from haystat.cli.show import JSON, console, estimate_line, print_json
+from haystat.cli.show import JSON, STUDY, console, estimate_line, print_json
 from haystat.errors import AnswerError
 from haystat.study import Question, Study
 from haystat.study.answer_files import label_named

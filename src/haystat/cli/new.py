@@ -25,6 +25,7 @@ from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
 from haystat.loop.loop import seed_from
+from haystat.loop.refits import fitted_later
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.known import read_known
@@ -75,6 +76,12 @@ def new(
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     signal: list[str] = typer.Option(
         [], help="Columns with other information: an old score, a verdict, a category."
+    ),
+    signal_text: list[str] = typer.Option(
+        [], help="Columns of text to which a signal is fitted, from haystat next on."
+    ),
+    signal_features: list[str] = typer.Option(
+        [], help="Columns of numbers to which a signal is fitted, from haystat next on."
     ),
     measure: str = typer.Option("f1", help="What to estimate; several with commas."),
     compare: bool = typer.Option(
@@ -141,6 +148,7 @@ def new(
     if tool is not None:
         named = {"score": score, "id": id, "prediction": prediction, "weight": weight}
         refuse_columns(**named, show=show, after=after, signal=signal)
+        refuse_columns(signal_text=signal_text, signal_features=signal_features)
         log = formats.read_log(pool, tool, judge, fails)
         source = log.pool(groups, **given)
         columns, hidden = {**log.show, **log.after}, tuple(log.after)
@@ -160,6 +168,8 @@ def new(
             key_column(key, id),
             weight,
             tuple(split(",".join(signal))),
+            tuple(split(",".join(signal_text))),
+            tuple(split(",".join(signal_features))),
         )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
@@ -184,6 +194,8 @@ def new(
         if page != PageOptions():
             keep_options(made, page)
         status, in_use, notes = made.status(), made.in_use, made.doubts
+    if (signal_text or signal_features) and not known:
+        notes.append(fitted_later([*signal_text, *signal_features]))
     if tool is not None and log.n_left_out:
         notes.append(left_out(log))
     if tool is None and not source.show and not unblocked:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import typer
 
-from haystat.cli.ask import STUDY
-from haystat.cli.show import JSON, console, print_json
+from haystat.cli.show import JSON, STUDY, console, print_json
 from haystat.cli.status import LEVEL
 from haystat.core.disk import write_whole
 from haystat.errors import BadOption

@@ -18,6 +18,8 @@ from haystat.inference.estimate import Estimate, signals_sentence, worth_sentenc
 MOST_ROWS = 40  # components of an estimate that are shown one by one
 PIPE_WIDTH = 112
 
+STUDY = typer.Argument(help="The study file.")
+WHO = typer.Option(None, "--annotator", "-a", help="Who asks or answers.")
 JSON = typer.Option(False, "--json", help="Print the result as JSON.")
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import typer
 
-from haystat.cli.ask import STUDY
-from haystat.cli.show import JSON, console, print_json
+from haystat.cli.show import JSON, STUDY, console, print_json
 from haystat.core.disk import write_whole
 from haystat.errors import BadOption
-from haystat.report.thresholds import cuts_picture
+from haystat.report.page import cuts_picture
 from haystat.study import Study
 
 
@@ -46,11 +45,10 @@ def threshold(
     with Study.open(study) as opened:
         found = opened.threshold(system=system, level=level, **given)
         in_use = opened.in_use
-        name = system or opened.pool.schema.systems[0]
     if picture is not None:
         if not found.curve:
             raise BadOption("there is nothing to draw yet: the study has no labels")
-        write_whole(picture, cuts_picture(found, name))
+        write_whole(picture, cuts_picture(found))
     if as_json:
         print_json({**found.to_dict(), "in_use": [asdict(one) for one in in_use]})
         return

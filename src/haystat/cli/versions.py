@@ -8,9 +8,8 @@ from pathlib import Path
 
 import typer
 
-from haystat.cli.ask import STUDY
 from haystat.cli.new import split
-from haystat.cli.show import JSON, busy, console, plain_table, print_json, show_in_use
+from haystat.cli.show import JSON, STUDY, busy, console, plain_table, print_json, show_in_use
 from haystat.cli.status import LEVEL
 from haystat.comparison.change import change as make_change
 from haystat.core.table_writers import write_rows

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
 
 from haystat.core.arguments import brief
-from haystat.designs.adaptive import Adaptive, AdaptiveFlat
-from haystat.designs.assisted import Assisted
+from haystat.core.lazy import LazyTable, lazy_names
 from haystat.designs.base import Batch, Choice, Design, Proposal, Sheet
-from haystat.designs.importance import Importance
-from haystat.designs.oasis import Oasis
-from haystat.designs.passive import Passive
-from haystat.designs.replacement import ReplacementDesign
-from haystat.designs.stratified import Stratified
 from haystat.errors import BadOption, LogError, UnknownName
 from haystat.measures.outputs import Schema
 from haystat.pool.problem import Problem
 
-DESIGNS: dict[str, Callable[..., Design]] = {
-    "passive": Passive,
-    "stratified": Stratified,
-    "importance": Importance,
-    "oasis": Oasis,
-    "adaptive": Adaptive,
-    "adaptive_flat": AdaptiveFlat,
-    "assisted": Assisted,
-}
+if TYPE_CHECKING:
+    from haystat.designs.adaptive import Adaptive, AdaptiveFlat
+    from haystat.designs.assisted import Assisted
+    from haystat.designs.importance import Importance
+    from haystat.designs.oasis import Oasis
+    from haystat.designs.passive import Passive
+    from haystat.designs.replacement import ReplacementDesign
+    from haystat.designs.stratified import Stratified
+
+DESIGNS: MutableMapping[str, Callable[..., Design]] = LazyTable(
+    "haystat.designs",
+    {
+        "passive": "passive:Passive",
+        "stratified": "stratified:Stratified",
+        "importance": "importance:Importance",
+        "oasis": "oasis:Oasis",
+        "adaptive": "adaptive:Adaptive",
+        "adaptive_flat": "adaptive:AdaptiveFlat",
+        "assisted": "assisted:Assisted",
+    },
+)
 
 
 TINIEST, LARGEST = 1e-30, 1e6  # of an option of a design; what is computed from it stays finite
@@ -104,3 +110,16 @@ __all__ = [
     "recorded",
     "resolve",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "adaptive": "Adaptive AdaptiveFlat",
+        "assisted": "Assisted",
+        "importance": "Importance",
+        "oasis": "Oasis",
+        "passive": "Passive",
+        "replacement": "ReplacementDesign",
+        "stratified": "Stratified",
+    },
+)

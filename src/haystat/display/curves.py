@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.display.plots import BLUE, axes
-from haystat.display.svg import curve_svg
+from haystat.display.render import environment
 from haystat.errors import BadOption
 
 #: names of what a curve holds, first and second half of its components -> x and y of the picture
@@ -83,8 +83,14 @@ class CurveDisplay:
     def svg(self) -> str:
         """The curve as a small picture for a page."""
         known = np.isfinite(self.x) & np.isfinite(self.y) & np.isfinite(self.band).all(axis=1)
-        rows = np.column_stack([self.x, self.y, self.band])[known].tolist()
-        return curve_svg([tuple(row) for row in rows], self.x_name, self.y_name)
+        at = 34 + self.x[known] * 220
+        line, low, high = (
+            [f"{x:.1f},{6 + (1 - y) * 220:.1f}" for x, y in zip(at, column[known], strict=True)]
+            for column in (self.y, *self.band.T)
+        )
+        paths = {"line": " ".join(line), "band": " ".join(high + low[::-1])}
+        template = environment("haystat.display").get_template("curve.svg")
+        return str(template.render(x_name=self.x_name, y_name=self.y_name, **paths))
 
     def table(self, n: int = 7) -> list[tuple[str, str, str]]:
         """Threshold, x and y with the ends of its band, at n thresholds evenly spread along x."""

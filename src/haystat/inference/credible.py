@@ -12,6 +12,7 @@ from haystat.inference.confidence_sequences import sequence_multiplier
 from haystat.inference.estimate import Estimate
 from haystat.measures.base import Measure
 
+USUAL = 0.95  # level of an interval
 ROUNDING = 1e-12  # by which the ends of an interval allow for rounding
 
 
@@ -19,22 +20,21 @@ ROUNDING = 1e-12  # by which the ends of an interval allow for rounding
 class CredibleEstimate(Estimate):
     """An estimate whose error is told by draws (S, m) of the measure from a posterior.
 
-    Draws in which a component is undefined (0/0) are left out for that component. The ends of its
-    intervals are `stretch` times as far from the estimate as the quantiles of the draws.
+    Draws in which a component is undefined (0/0) are left out for that component. Its intervals
+    leave out `tail_share` of the draws that their level would.
     """
 
     draws: FloatArray = field(default_factory=lambda: np.zeros((0, 1)), repr=False)
-    stretch: float = 1.0
+    tail_share: float = 1.0
 
     @property
     def intervals(self) -> FloatArray:
-        """Equal-tailed credible intervals: quantiles of the draws, stretched, (m, 2)."""
-        tail = (1 - self.level) / 2
+        """Equal-tailed credible intervals: quantiles of the draws, (m, 2)."""
+        tail = self.tail_share * (1 - self.level) / 2
         known = ~np.isnan(self.values)
         ends = np.full((len(known), 2), np.nan)
         if known.any():
             ends[known] = np.nanquantile(self.draws[:, known], [tail, 1 - tail], axis=0).T
-        ends += (self.stretch - 1) * (ends - self.values[:, None])
         slack = ROUNDING * np.maximum(1.0, np.abs(ends))
         return np.asarray(np.clip(ends + slack * [-1.0, 1.0], *self.bounds))
 
@@ -47,12 +47,12 @@ class CredibleEstimate(Estimate):
     def watched_intervals(self) -> FloatArray:
         """Stretched about the estimate as a confidence sequence is wider than an interval, (m, 2).
 
-        A sequence goes m standard errors where an interval goes z; so each end is moved by m / z.
+        A sequence goes m standard errors where the usual interval goes z; so its ends are moved by
+        m / z. At whatever level: the outermost draws are too few to tell levels apart.
         """
-        z = ndtri((1 + self.level) / 2)
-        stretch = sequence_multiplier(self.level, self.n_labels) / z
+        stretch = sequence_multiplier(self.level, self.n_labels) / ndtri((1 + USUAL) / 2)
         values = self.values[:, None]
-        return np.asarray(values + stretch * (self.intervals - values))
+        return np.asarray(values + stretch * (self.at(USUAL).intervals - values))
 
     @property
     def sampled(self) -> FloatArray:
@@ -86,7 +86,7 @@ def credible_estimate(
     level: float,
     n_labels: int,
     warnings: tuple[str, ...],
-    stretch: float = 1.0,
+    tail_share: float = 1.0,
     point: float = 0.5,
 ) -> CredibleEstimate:
     """The estimate from draws of the risk (S, d): a quantile of the measure's values.
@@ -115,7 +115,7 @@ def credible_estimate(
         warnings,
         {"risk": np.median(risks, axis=0)},
         draws=np.where(undefined, np.nan, draws),
-        stretch=stretch,
+        tail_share=tail_share,
     )
 
 

@@ -145,6 +145,16 @@ class Estimate(Shown):
         """About how many labels each signal of the pool saved, {name: labels}; none without any."""
         return dict(self.details.get("signals", {}))
 
+    @property
+    def sweep(self) -> Any:
+        """What a judge that has read the tail says about hidden positives; None without one.
+
+        See haystat.inference.sweep.Sweep: the positives it was tested on, how many are still
+        hidden at most, and the estimate that does not rest on it.
+        """
+        found = self.details.get("sweep")
+        return None if found is None else replace(found, other=found.other.at(self.level))
+
     def at(self, level: float) -> Estimate:
         """The same estimate with intervals at another level."""
         return replace(self, level=checked_level(level))
@@ -212,6 +222,7 @@ class Estimate(Shown):
             "warnings": list(self.warnings),
             "bounds": [float(end) for end in self.bounds],
             **({"signals": self.signals} if self.signals else {}),
+            **({} if self.sweep is None else {"sweep": self.sweep.to_dict()}),
         }
 
     @property

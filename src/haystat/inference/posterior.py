@@ -2,8 +2,8 @@
 
 Labelled items count as they are. The labels of the others are drawn, some hundred times, from the
 posterior of the model given all labels (models/posterior.py), and each draw gives a value of the
-measure. The estimate is the median of these values, its interval their quantiles: a credible
-interval, which minds neither how items were chosen nor when one looked.
+measure. The estimate and its interval are quantiles of these values: a credible interval, which
+minds neither how items were chosen nor when one looked.
 """
 
 from __future__ import annotations
@@ -87,6 +87,11 @@ class Pools:
             left, events = split_by_block(unknown, blocks.cell, self.left, self.events, rng)
         return PoolsInBlocks(self, blocks, left, events, block, label[order], outputs)
 
+    def hidden(self, quantile: float) -> int:
+        """How many events without a label are predicted otherwise by all, at that quantile."""
+        low = self.view.model.curve.low[self.view.regions.of_cell]
+        return int(np.ceil(np.quantile(self.events[:, low].sum(axis=1), quantile)))
+
     def doubts(self) -> list[str]:
         """What the interval takes from the prior rather than from labels, in words."""
         model = self.view.model
@@ -97,16 +102,16 @@ class Pools:
         hidden = hidden + self.labels.counts[low, 1:].sum()
         positives = self.events.sum(axis=1) + self.labels.counts[:, 1:].sum()
         recall, chosen = 1 - hidden / np.maximum(positives, 1), model.settings
-        lowest, middle, value = np.quantile(recall, [0.025, 0.5, chosen.point])
-        if lowest > MUCH_LOWER * middle:
+        lowest, lower, middle = np.quantile(recall, [0.025 * chosen.tail_share, 0.025, 0.5])
+        if lower > MUCH_LOWER * middle:
             return []
-        lowest = max(lowest - (chosen.stretch - 1) * (value - lowest), 0.0)  # as its interval ends
         shared = float(model.size[model.mass].sum() / model.size.sum())
         if shared > 0:
             return [
-                f"{shared:.0%} of the items share one score, which says nothing about them: with "
-                f"the positives that may be among them recall may be as low as {lowest:.2g}. Label "
-                "more of them, or add a second score."
+                f"{shared:.0%} of the items share one score, or one stratum of it, which says "
+                "nothing about them: with the positives that may be among them recall may be as "
+                f"low as {lowest:.2g}. Label more of them, add a second score, or give ranks as "
+                "scores if a few outliers squeeze all others into one stratum."
             ]
         return [
             "The labels cannot rule out further false negatives below the threshold: recall may be "

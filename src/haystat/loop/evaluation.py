@@ -18,6 +18,7 @@ from haystat.loop.journal_file import read_log, write_log
 from haystat.loop.known_labels import KnownLabels
 from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.loop.questions import Query
+from haystat.loop.refits import KEPT_LEVELS, check_fitted, is_due
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.loop.shared_state import SharedState
 from haystat.loop.state import LEDGERS, State
@@ -26,6 +27,7 @@ from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
+from haystat.pool.version import MOST_LEVELS
 
 
 class Evaluation(Loop):
@@ -70,6 +72,7 @@ class Evaluation(Loop):
         self.seed = seed_from(random_state)
         named = designs.default_name(pool.schema, oracle) if design is None else design
         self.design = designs.resolve(named, **options)
+        check_fitted(pool, self.design)
         labels = KnownLabels.given(known, pool, self.design, oracle)
         self.pool = pool = pool.ordered(self.seed).with_known(labels.parts)
         self._given_measure = measures.resolve(measure)
@@ -93,8 +96,13 @@ class Evaluation(Loop):
         """Start a stage that needs n new answers, and return the questions.
 
         Fewer are returned when the design can reach fewer items, none when there is nothing left
-        to learn. Questions not yet answered stay open: see `pending`.
+        to learn. Questions not yet answered stay open: see `pending`. Signals that are fitted to
+        labels are fitted anew before it, at 200 labels, 600, 1,800 … as soon as none is open.
         """
+        with self._shared.reading() as state:
+            due = is_due(self.pool, state, self.settings)
+        if due:
+            self._fit_signals()
         with self._shared.writing() as (state, draft):
             stage = state.ledger.draw(checked_number_of_questions(n, state))
             if stage.n_new == 0:
@@ -131,9 +139,15 @@ class Evaluation(Loop):
         >>> later.n_carried
         4
         """
+        return self._next(pool, name, measure, max_age, MOST_LEVELS)
+
+    def _next(
+        self, pool: Any, name: str | None, measure: Any, max_age: Any, most_levels: int
+    ) -> Evaluation:
         with self._shared.reading() as state:
             old: Any = self.pool
-            version = next_version(state, old, self.settings, pool, name, max_age, now_utc())
+            given = (state, old, self.settings, pool, name, max_age, now_utc())
+            version = next_version(*given, most_levels)
         evaluation = Evaluation(
             version.pool,
             self._given_measure if measure is None else measure,
@@ -171,6 +185,20 @@ class Evaluation(Loop):
         old: Any = self.pool
         pool, _ = extended(old, rows, window, **options)
         return self.next(pool, name, measure=measure, max_age=max_age)
+
+    def _fit_signals(self) -> None:
+        """Go on as the next version of the same pool, its signals fitted to the labels so far."""
+        n_own = self.n_labels - self.n_carried
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PoolWarning)  # said at the beginning
+            later = self._next(self.pool, f"{self.n_labels} labels", None, None, KEPT_LEVELS)
+        later.settings = {**later.settings, "fitted": {"labels": self.n_labels, "own": n_own}}
+        self.__dict__.update(later.__dict__)
+
+    @property
+    def n_carried(self) -> int:
+        """Labels that were carried over from an earlier version."""
+        return super().n_carried - int(self.settings.get("fitted", {}).get("own", 0))
 
     def save(self, path: str | Path) -> None:
         """Write the journal as JSON lines; `Evaluation.load` folds it again."""

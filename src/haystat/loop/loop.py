@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from haystat.core.arguments import brief, checked_integer, is_listed
 from haystat.core.progress import progress_bar
 from haystat.decisions.candidate_thresholds import InUse, places_of, thresholds_in_use
 from haystat.decisions.doubts import pool_doubts
-from haystat.decisions.threshold import ThresholdChoice, choose_threshold
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, ConflictingAnswer, UnknownItem
 from haystat.inference.estimate import Estimate, checked_level
@@ -29,6 +28,9 @@ from haystat.loop.state import Answer, State
 from haystat.loop.status import Status, status_of
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
+
+if TYPE_CHECKING:
+    from haystat.decisions.threshold import ThresholdChoice
 
 Oracle = Callable[[list[Any]], Iterable[Any]]
 RandomState = int | np.random.Generator | None
@@ -185,6 +187,8 @@ class Loop(ShownLoop, ABC):
         One of precision=0.95, recall=0.9, f1="best", false_positive_rate=0.01. See
         haystat.decisions.threshold.
         """
+        from haystat.decisions.threshold import choose_threshold  # seldom needed, slow to import
+
         with self._shared.reading() as state:
             places = places_of(state.pool, state.ledger.problem, system)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from haystat.core.arguments import brief, checked_text
-from haystat.core.arrays import FloatArray
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.continued import continued
 from haystat.errors import BadOption
 from haystat.loop.journal import moment, stamp
@@ -20,7 +20,7 @@ from haystat.loop.state import Answer, State
 from haystat.pool.cells import Cells
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
-from haystat.pool.version import Drawn, VersionPool, in_memory, order_seed, places_in
+from haystat.pool.version import MOST_LEVELS, Drawn, VersionPool, in_memory, order_seed, places_in
 
 LONGEST_NAME = 100  # characters
 VERSIONS = 2**31 + 2**30  # added to the number of a version, for a randomness of its own
@@ -46,7 +46,7 @@ class Version:
     def settings(self) -> dict[str, Any]:
         """What the version adds to the settings of an evaluation."""
         drawn = self.pool.drawn
-        packed = zlib.compress(drawn.level.astype(np.uint8).tobytes(), 6)
+        packed = zlib.compress(drawn.level.astype(_width(drawn.inclusion)).tobytes(), 6)
         about = {
             "name": self.name,
             "number": self.number,
@@ -57,6 +57,8 @@ class Version:
             "inclusion": drawn.inclusion.tolist(),
             "item": drawn.item.tolist(),
         }
+        if self.pool.to_fit:
+            about["fitted_to"] = [self.answers[item].label for item in drawn.item.tolist()]
         return {"version": about}
 
     def entry(self, cells: Cells) -> dict[str, Any]:
@@ -86,10 +88,12 @@ def next_version(
     name: str | None,
     max_age: Any,
     now: datetime,
+    most_levels: int = MOST_LEVELS,
 ) -> Version:
     """What the next version of an evaluation begins with.
 
-    old is the pool of `state`, whole; settings are those of its evaluation.
+    old is the pool of `state`, whole; settings are those of its evaluation. Signals of the pool
+    that are to be fitted are fitted to the labels that are carried over.
     """
     continued(state.ledger.design)  # or an error
     if state.ledger.soft or not state.pool.classes:
@@ -106,11 +110,11 @@ def next_version(
     kept[list(told)] = True
     there = place >= 0
     seed = version_seed(int(settings["seed"]), number)
-    drawn = Drawn.of(
-        np.where(there, of_item[place], 0.0), there & kept[place], keys_of(pool.ids), seed
-    )
-    version = VersionPool.following(pool, drawn, order_seed(old.seed or 0, number))
+    chance, was_drawn = np.where(there, of_item[place], 0.0), there & kept[place]
+    drawn = Drawn.of(chance, was_drawn, keys_of(pool.ids), seed, most_levels)
     answers = {item: told[int(place[item])] for item in drawn.item.tolist()}
+    pool = fitted_to(pool, drawn.item, [answers[item].label for item in drawn.item.tolist()])
+    version = VersionPool.following(pool, drawn, order_seed(old.seed or 0, number))
     ancestors = (*ancestors_of(settings), int(settings["seed"]))
     return Version(given, number, seed, version, answers, oldest, ancestors)
 
@@ -151,14 +155,27 @@ def version_pool(settings: Mapping[str, Any], pool: Any) -> Any:
     if about is None:
         return pool
     packed = zlib.decompress(base64.b64decode(about["level"]))
-    level = np.frombuffer(packed, dtype=np.uint8)
+    level = np.frombuffer(packed, dtype=_width(about["inclusion"]))
     if len(level) != pool.size:
         raise BadOption(
             f"the pool has {pool.size} items and the version was made of {len(level)}; give the "
             "pool that it was made of"
         )
     drawn = Drawn(level, np.array(about["inclusion"]), np.array(about["item"], dtype=np.int64))
+    if "fitted_to" in about:
+        pool = fitted_to(pool, drawn.item, about["fitted_to"])
     return VersionPool.following(pool, drawn, int(about["order"]))
+
+
+def fitted_to(pool: Pool, item: IntArray, label: Sequence[Any]) -> Pool:
+    """The pool with its signals fitted to labels of items, (n,) each; None is no label."""
+    told = [number for number, one in enumerate(label) if one is not None]
+    return pool.fitted(item[told], [label[k] for k in told]) if pool.to_fit else pool
+
+
+def _width(inclusion: Sequence[float] | FloatArray) -> type[np.integer[Any]]:
+    """The type of the numbers of levels, of which there are as many as probabilities."""
+    return np.uint8 if len(inclusion) <= 256 else np.uint16
 
 
 def ancestors_of(settings: Mapping[str, Any]) -> tuple[int, ...]:

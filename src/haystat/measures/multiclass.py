@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import Measure, check_jacobian
 from haystat.measures.combine import Combination, Joint
-from haystat.measures.confusion import OneVsRest, Ratio
+from haystat.measures.confusion import F1, OneVsRest, Precision, Ratio, Recall
 from haystat.measures.facts import Fact
 from haystat.measures.outputs import Outputs, Schema
 
@@ -170,3 +170,23 @@ def _checked_labels(labels: Sequence[int] | None) -> tuple[int, ...] | None:
     if len(labels) == 0 or len(set(labels)) < len(labels):
         raise BadOption(f"labels={list(labels)} must name one or more classes, each once")
     return tuple(int(index) for index in labels)
+
+
+def _over_classes(
+    average: Callable[..., Measure], measure: Callable[..., OneVsRest]
+) -> Callable[..., Measure]:
+    def make(*, labels: Sequence[int] | None = None, **options: object) -> Measure:
+        return average(measure(**options), labels)
+
+    return make
+
+
+precision_macro = _over_classes(Macro, Precision)
+recall_macro = _over_classes(Macro, Recall)
+f1_macro = _over_classes(Macro, F1)
+precision_micro = _over_classes(Micro, Precision)
+recall_micro = _over_classes(Micro, Recall)
+f1_micro = _over_classes(Micro, F1)
+precision_per_class = _over_classes(PerClass, Precision)
+recall_per_class = _over_classes(PerClass, Recall)
+f1_per_class = _over_classes(PerClass, F1)

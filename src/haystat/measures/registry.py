@@ -5,85 +5,52 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
-from types import MappingProxyType
 
 from haystat.core.arguments import brief
+from haystat.core.lazy import LazyTable
 from haystat.errors import BadOption, UnknownName
-from haystat.measures.all_classes import MCC, Accuracy, BalancedAccuracy
 from haystat.measures.base import Measure
-from haystat.measures.combine import Several
-from haystat.measures.confusion import (
-    F1,
-    FBeta,
-    FowlkesMallows,
-    Lift,
-    OneVsRest,
-    Precision,
-    Prevalence,
-    Recall,
-)
-from haystat.measures.curves import AveragePrecision, PRCurve
-from haystat.measures.multiclass import Macro, Micro, PerClass
-from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
 from haystat.measures.outputs import Schema
-from haystat.measures.probabilistic import Brier, CalibrationError, LogLoss
-from haystat.measures.regression import (
-    R2,
-    MeanAbsoluteError,
-    MeanSquaredError,
-    RootMeanSquaredError,
-)
-from haystat.measures.roc import ROCAUC, ROCCurve
-from haystat.measures.weighted import Weighted
-
-
-def _over_classes(
-    average: Callable[..., Measure], measure: Callable[..., OneVsRest]
-) -> Callable[..., Measure]:
-    def make(*, labels: Sequence[int] | None = None, **options: object) -> Measure:
-        return average(measure(**options), labels)
-
-    return make
-
 
 #: name -> what makes the measure; keyword arguments are the measure's options
-MEASURES: Mapping[str, Callable[..., Measure]] = MappingProxyType(
+MEASURES: Mapping[str, Callable[..., Measure]] = LazyTable(
+    "haystat.measures",
     {
-        "accuracy": Accuracy,
-        "balanced_accuracy": BalancedAccuracy,
-        "precision": Precision,
-        "recall": Recall,
-        "f1": F1,
-        "fbeta": FBeta,
-        "mcc": MCC,
-        "fowlkes_mallows": FowlkesMallows,
-        "prevalence": Prevalence,
-        "lift": Lift,
-        "brier": Brier,
-        "log_loss": LogLoss,
-        "calibration_error": CalibrationError,
-        "mae": MeanAbsoluteError,
-        "mse": MeanSquaredError,
-        "rmse": RootMeanSquaredError,
-        "r2": R2,
-        "pr_curve": PRCurve,
-        "average_precision": AveragePrecision,
-        "roc_curve": ROCCurve,
-        "roc_auc": ROCAUC,
-        "recall_at_fpr": RecallAtFPR,
-        "precision_at_k": PrecisionAtK,
-        "recall_at_k": RecallAtK,
-        "lift_at_k": LiftAtK,
-        "precision_macro": _over_classes(Macro, Precision),
-        "recall_macro": _over_classes(Macro, Recall),
-        "f1_macro": _over_classes(Macro, F1),
-        "precision_micro": _over_classes(Micro, Precision),
-        "recall_micro": _over_classes(Micro, Recall),
-        "f1_micro": _over_classes(Micro, F1),
-        "precision_per_class": _over_classes(PerClass, Precision),
-        "recall_per_class": _over_classes(PerClass, Recall),
-        "f1_per_class": _over_classes(PerClass, F1),
-    }
+        "accuracy": "all_classes:Accuracy",
+        "balanced_accuracy": "all_classes:BalancedAccuracy",
+        "precision": "confusion:Precision",
+        "recall": "confusion:Recall",
+        "f1": "confusion:F1",
+        "fbeta": "confusion:FBeta",
+        "mcc": "all_classes:MCC",
+        "fowlkes_mallows": "confusion:FowlkesMallows",
+        "prevalence": "confusion:Prevalence",
+        "lift": "confusion:Lift",
+        "brier": "probabilistic:Brier",
+        "log_loss": "probabilistic:LogLoss",
+        "calibration_error": "probabilistic:CalibrationError",
+        "mae": "regression:MeanAbsoluteError",
+        "mse": "regression:MeanSquaredError",
+        "rmse": "regression:RootMeanSquaredError",
+        "r2": "regression:R2",
+        "pr_curve": "curves:PRCurve",
+        "average_precision": "curves:AveragePrecision",
+        "roc_curve": "roc:ROCCurve",
+        "roc_auc": "roc:ROCAUC",
+        "recall_at_fpr": "operating:RecallAtFPR",
+        "precision_at_k": "operating:PrecisionAtK",
+        "recall_at_k": "operating:RecallAtK",
+        "lift_at_k": "operating:LiftAtK",
+        "precision_macro": "multiclass:precision_macro",
+        "recall_macro": "multiclass:recall_macro",
+        "f1_macro": "multiclass:f1_macro",
+        "precision_micro": "multiclass:precision_micro",
+        "recall_micro": "multiclass:recall_micro",
+        "f1_micro": "multiclass:f1_micro",
+        "precision_per_class": "multiclass:precision_per_class",
+        "recall_per_class": "multiclass:recall_per_class",
+        "f1_per_class": "multiclass:f1_per_class",
+    },
 )
 
 
@@ -104,6 +71,8 @@ def resolve(measure: str | Measure | Sequence[str | Measure], **options: object)
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, Sequence):
+        from haystat.measures.combine import Several  # seldom needed, and slow to import
+
         return Several([resolve(part) for part in measure])
     raise BadOption(f"{brief(measure)} is not a measure; give a name, a Measure or a list of them")
 
@@ -112,6 +81,8 @@ def bound(measure: str | Measure | Sequence[str | Measure], schema: Schema) -> M
     """A measure with everything resolved that depends on the pool, weighted if its items are."""
     given = resolve(measure)
     if schema.weight is not None:
+        from haystat.measures.weighted import Weighted  # seldom needed, and slow to import
+
         given = given.weighted_by(partial(Weighted, column=schema.weight))
     return given.bind(schema)
 

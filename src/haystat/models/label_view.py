@@ -22,7 +22,7 @@ from haystat.pool.problem import Problem
 
 ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
 MASS = 0.5  # of the pool, from which the items of one cell are a mass
-CONFUSION = 2.0  # items that the prior of the other classes counts for
+CONFUSION = 2.0  # events that the prior of their classes counts for: half the scores', half even
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,20 @@ class LabelView:
         return self.regions.total(n), self.regions.total(n - quiet)
 
     def classes_of_events(self, labelled: IntArray) -> FloatArray:
-        """Pseudo-counts of the classes of events in each group after some labels, (G, C)."""
+        """Pseudo-counts of the classes of events in each group after some labels, (G, C).
+
+        An event stands for as many items as there are to a label in its region, for regions are
+        not asked about alike; a group counts for its effective number of events (Kish).
+        """
         found = labelled.astype(np.float64)
         found[np.arange(len(found)), self.reference] = 0.0
-        total = self.other.copy()
-        np.add.at(total, self.group, found)
-        return total
+        n = self.regions.total(labelled.sum(axis=1))
+        weight = (self.regions.size / np.maximum(n, 1))[self.regions.of_cell, None]
+        stands, square = np.zeros_like(self.other), np.zeros_like(self.other)
+        np.add.at(stands, self.group, weight * found)
+        np.add.at(square, self.group, weight**2 * found)
+        per_event = stands.sum(axis=1) / np.maximum(square.sum(axis=1), 1e-300)
+        return np.asarray(self.other + per_event[:, None] * stands)
 
     def shares(self, event_share: FloatArray, labelled: IntArray) -> FloatArray:
         """Share of each class in each cell, (K, C), from the share of events (R,)."""
@@ -113,7 +121,10 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     other = np.zeros((int(group.max()) + 1, n_classes))
     np.add.at(other, group, cells.prior * size[:, None])
     other[group, reference] = 0.0
-    other *= CONFUSION / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
+    claimed = other / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
+    other[:] = 1 / (n_classes - 1)
+    other[group, reference] = 0.0
+    other = CONFUSION * (claimed + other) / 2
     return LabelView(model, regions, reference, group, other)
 
 

@@ -209,6 +209,7 @@ def draw_shares(
     coefficients = coefficients[kept]
     share = rng.beta(*share_posterior(model, assumed.picked(kept), coefficients, n, n_positive))
     _fill_mass(model, n, n_positive, share, coefficients, rng)
+    _leave_no_error(model, n, n_positive, share)
     return np.asarray(share)
 
 
@@ -275,6 +276,21 @@ def _fill_mass(
         picked = _picked(model.mass_posterior(n[region], n_positive[region], size, sight), rng)
         jitter = np.exp((rng.random(len(share)) - 0.5) * np.log(grid[1] / grid[0]))
         share[:, region] = np.minimum(grid[picked] * jitter, 1.0)
+
+
+def _leave_no_error(
+    model: LabelModel, n: FloatArray, n_positive: FloatArray, share: FloatArray
+) -> None:
+    """In a few draws (S, R) no error is left on a side of the threshold where none was found.
+
+    Their probability is the prior one, although labels without an error make it larger: so the
+    interval reaches the perfect system, which a curve never does.
+    """
+    few = slice(round(model.settings.flawless * len(share)))
+    sides = (model.curve.low, n_positive, 0.0), (model.curve.high, n - n_positive, 1.0)
+    for side, wrong, right in sides:
+        if not wrong[side].any():
+            share[few, side] = right
 
 
 def mass_grid(size: float) -> FloatArray:

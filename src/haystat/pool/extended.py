@@ -32,7 +32,7 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
             f"the rows have the columns {sorted(rows.columns)} and the pool "
             f"{sorted(pool.columns)}; make them alike"
         )
-    if pool.signals is not None or rows.signals is not None:
+    if any(one.signals is not None or one.to_fit for one in (pool, rows)):
         raise BadOption("a pool with signals cannot be extended; make one of all rows, use next()")
     if not pool.classes:
         raise BadOption("labels that are numbers cannot be carried over; make a new pool")

@@ -16,13 +16,14 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.display.card import Card, number
 from haystat.display.plots import plot_scores
 from haystat.display.shown import Shown
-from haystat.errors import BadOption, UnknownItem, UnknownName
+from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.weighted import lightest
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
+from haystat.pool.fitted_signals import FittedSignal
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
 from haystat.pool.known import KINDS, Known
@@ -32,7 +33,7 @@ from haystat.pool.number_losses import given_deviation, number_losses, same_devi
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
 from haystat.pool.scales import joint_steps
-from haystat.pool.signals import Signals, checked_signals, read_signals
+from haystat.pool.signals import checked_signals, read_signals
 from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata, renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
@@ -59,8 +60,9 @@ class Pool(Shown):
         system itself sees it; strata are then cut on it.
     columns: further facts of the items, for sub-populations.
     signals: {name: one value an item}, other information about the items that is not evaluated:
-        the score of an old model, a judge's verdict, a category; any scale, missing allowed. The
-        default design learns from the labels what each is worth.
+        the score of an old model, a judge's verdict, a category; any scale, missing allowed; or
+        hs.signal_from_features(…), hs.signal_from_text(…). The default design learns from the
+        labels what each is worth.
     weight: what each item counts (views, money), at least 0; or the name of one of the columns. All
         measures are then weighted, as with scikit-learn's `sample_weight`, and labels go to what
         weighs more.
@@ -85,7 +87,7 @@ class Pool(Shown):
         branching: int = 2,
         parents: ArrayLike | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
-        signals: Mapping[str, ArrayLike] | None = None,
+        signals: Mapping[str, ArrayLike | FittedSignal] | None = None,
         classes: Sequence[Any] | None = (0, 1),
         deviations: ArrayLike | None = None,
         weight: ArrayLike | str | None = None,
@@ -122,7 +124,8 @@ class Pool(Shown):
             )
         elif without is not None:
             self._given_prior = prior.trusted(self._predictions, len(self.classes))
-        self.signals = self._read_signals(signals)
+        self._signal_values, self.to_fit = checked_signals(signals, self.size, self.classes)
+        self.signals = read_signals(self._signal_values, self._predictions)
         self.scores = _columns([prior.single_scores(v) for v in self._class_scores.values()])
         self.stratum = self._strata(strata, stratify)
         self.n_strata = int(self.stratum.max()) + 1
@@ -187,13 +190,14 @@ class Pool(Shown):
         prediction: str | Sequence[str] | None = None,
         columns: Sequence[str] = (),
         weight: str | None = None,
-        signals: Sequence[str] = (),
+        signals: Sequence[str] | Mapping[str, Any] = (),
         **options: Any,
     ) -> Pool:
         """A pool from the columns of a pandas, Polars or Arrow table.
 
         Several score columns are several systems, named like the columns. weight: the column that
-        says what an item counts. `options` are those of Pool.
+        says what an item counts. signals: columns, or {name: column or hs.signal_from_text(…)}.
+        `options` are those of Pool.
         """
         names = several_names("columns", columns)
         needed = (*names, *([weight] if weight is not None and weight not in names else ()))
@@ -286,6 +290,22 @@ class Pool(Shown):
         for part in known:
             index = [self.index_of(item) for item in part.labels]
             pool._marks[index] = KINDS[part.kind]
+        if self.to_fit:
+            labels = {self.index_of(i): one for part in known for i, one in part.labels.items()}
+            digest = self.fingerprint  # known labels are recorded beside it
+            pool = pool.fitted(np.array(list(labels)), list(labels.values()))
+            pool.__dict__["fingerprint"] = digest
+        return pool
+
+    def fitted(self, item: IntArray, label: Sequence[Any]) -> Self:
+        """The same pool with its signals to be fitted as they are after labels (n,) of items."""
+        number = np.array([self.classes.index(one) for one in label], dtype=np.int64)
+        keys = self._ids.keys(0, self.size)
+        found = {name: one.fitted(keys, item, number) for name, one in self.to_fit.items()}
+        told = {name: values for name, values in found.items() if values is not None}
+        pool = copy.copy(self)
+        pool.__dict__.pop("fingerprint", None)
+        pool.signals = read_signals({**self._signal_values, **told}, self._predictions)
         return pool
 
     def index_of(self, item: Any) -> int:
@@ -356,16 +376,6 @@ class Pool(Shown):
             systems = self._class_scores.values()
             shares = prior.mean_prior(systems, of_item, size, len(self.classes))
         return prior.kept_possible(shares)
-
-    def _read_signals(self, given: Mapping[str, ArrayLike] | None) -> Signals | None:
-        values = checked_signals(given, self.size)
-        if values and len(self.classes) != 2:
-            kind = "labels that are numbers" if not self.classes else f"{len(self.classes)} classes"
-            raise BadOption(
-                f"signals {list(values)} are given with {kind}; they help to find the positives of "
-                "two classes, leave them out"
-            )
-        return read_signals(values, self._predictions.mean(axis=1)) if values else None
 
     def _parts(self) -> NDArray[np.int32]:
         """What cells are cut from, (M,): strata, by the pattern of the signals if there are any."""

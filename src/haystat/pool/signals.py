@@ -9,7 +9,7 @@ positives end, have the same pattern, and cells are cut by pattern.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from haystat.core.arguments import brief, checked_text
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption, BadSignal
 from haystat.pool import checks
+from haystat.pool.fitted_signals import FittedSignal, checked_fitted
 from haystat.pool.strata import renumber
 
 Places = NDArray[np.float32]
@@ -90,14 +91,27 @@ def _pattern(band: NDArray[np.integer]) -> NDArray[np.int32]:
     return renumber(code)
 
 
-def checked_signals(given: Any, size: int) -> dict[str, NDArray[Any]]:
-    """Signals as numbers with NaN where they are missing, or as texts; raises on useless ones."""
+def checked_signals(
+    given: Any, size: int, classes: Sequence[Any]
+) -> tuple[dict[str, NDArray[Any]], dict[str, FittedSignal]]:
+    """Signals as numbers with NaN where they are missing, or as texts, and those to be fitted.
+
+    Raises on useless ones.
+    """
     if given is None:
-        return {}
+        return {}, {}
     if not isinstance(given, Mapping):
         raise BadOption(f"signals are {brief(given)}; give a dict, {{name: one value an item}}")
     names = [checked_text("the name of a signal", name) for name in given]
-    return {name: _checked(name, given[name], size) for name in names}
+    to_fit = [name for name in names if hasattr(given[name], "fitted")]
+    values = {name: _checked(name, given[name], size) for name in names if name not in to_fit}
+    if names and len(classes) != 2:
+        kind = f"{len(classes)} classes" if classes else "labels that are numbers"
+        raise BadOption(
+            f"signals {names} are given with {kind}; they help to find the positives of two "
+            "classes, leave them out"
+        )
+    return values, {name: checked_fitted(name, given[name], size) for name in to_fit}
 
 
 def _checked(name: str, values: Any, size: int) -> NDArray[Any]:
@@ -151,13 +165,13 @@ def _raise_if_useless(what: str, values: NDArray[Any]) -> None:
         raise BadSignal(f"{what} is {known[0]!s} for every item and tells nothing; leave it out")
 
 
-def read_signals(values: Mapping[str, NDArray[Any]], predicted: FloatArray) -> Signals | None:
-    """Signals of items of which the share predicted (M,) of the systems say that they are positive.
-
-    None if there are no signals.
-    """
+def read_signals(
+    values: Mapping[str, NDArray[Any]], predictions: NDArray[np.integer]
+) -> Signals | None:
+    """Signals of items of which the systems predict the classes (M, S); None if there are none."""
     if not values:
         return None
+    predicted = predictions.mean(axis=1)
     place = {name: _place(_ordered(one, predicted)) for name, one in values.items()}
     coordinates = _taken_together(place, predicted)
     share = float(np.clip(predicted.mean(), 0.5 / len(predicted), 1 - 0.5 / len(predicted)))

@@ -44,15 +44,22 @@ class Drawn:
     item: IntArray
 
     @classmethod
-    def of(cls, inclusion: FloatArray, drawn: BoolArray, keys: IntArray, seed: int) -> Drawn:
+    def of(
+        cls,
+        inclusion: FloatArray,
+        drawn: BoolArray,
+        keys: IntArray,
+        seed: int,
+        most: int = MOST_LEVELS,
+    ) -> Drawn:
         """From the inclusion probability of each item and whether it was drawn, (M,) each.
 
-        Where there are more than MOST_LEVELS different probabilities, neighbours take the smallest
-        of them, and as many of their drawn items are put back at random as that takes.
+        Where there are more than `most` different probabilities, neighbours take the smallest of
+        them, and as many of their drawn items are put back at random as that takes.
         """
         values, number = np.unique(inclusion, return_inverse=True)
         number = number.reshape(-1)
-        lowest = _levels(values)
+        lowest = _levels(values, most)
         level = lowest[number]
         item = np.flatnonzero(drawn)
         kept = np.full(len(item), True)
@@ -66,7 +73,7 @@ class Drawn:
         return cls(level.reshape(-1).astype(width), values[used], item[kept])
 
 
-def _levels(values: FloatArray) -> IntArray:
+def _levels(values: FloatArray, most: int) -> IntArray:
     """The position of the value that each of ascending values is lowered to."""
     ratio = 1.0
     while True:
@@ -76,7 +83,7 @@ def _levels(values: FloatArray) -> IntArray:
             if value > values[first] * ratio:
                 first = place
             level[place] = first
-        if len(np.unique(level)) <= MOST_LEVELS:
+        if len(np.unique(level)) <= most:
             return level
         ratio *= COARSER
 

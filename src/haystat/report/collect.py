@@ -26,7 +26,6 @@ from haystat.report.confusion import ConfusionMatrix
 from haystat.report.pr_curve import pr_curve
 from haystat.report.summary import summary
 from haystat.report.thresholds import cuts_of
-from haystat.report.versions import versions_of
 
 MOST_COMPONENTS = 12
 MOST_POINTS = 80
@@ -72,7 +71,7 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
             "systems": list(systems),
             "estimate": estimate.to_dict(MOST_COMPONENTS),
             "also": _also(state, estimate, level),
-            "versions": versions_of(study, level),
+            "versions": _versions(study, level),
             "convergence": convergence(study, level),
             "curves": [
                 pr_curve(state, system, level) | _operating(study, system) for system in systems
@@ -105,6 +104,22 @@ def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
             components = estimate.to_dict(MOST_COMPONENTS)["components"]
             points.append({**point, "components": components})
     return points
+
+
+def _versions(study: Reported, level: float) -> list[dict[str, Any]]:
+    """One record a version, the first one first; none where there is but one."""
+    found = study.version_estimates(level)
+    return [
+        {
+            "name": name,
+            "labels": estimate.n_labels,
+            "carried": carried,
+            "value": float(estimate.values[0]),
+            "low": float(estimate.intervals[0, 0]),
+            "high": float(estimate.intervals[0, 1]),
+        }
+        for name, carried, estimate in (found if len(found) > 1 else ())
+    ]
 
 
 def _some(n: int) -> set[int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from haystat.report import words
-from haystat.report.page import number, spelt
+from haystat.report.words import number, spelt
 
 Data = Mapping[str, Any]
 
@@ -110,7 +110,7 @@ def _regions(report: Data) -> list[str]:
         ]
         for r in report["regions"]
     ]
-    return ["## Where the labels went", table(heads, rows)]
+    return ["## Where the labels went", table(heads, rows)] if rows else []
 
 
 def _confusion(matrix: Data) -> list[str]:

@@ -35,6 +35,23 @@ def amount(name: str, value: float) -> str:
     return "unknown" if not math.isfinite(value) else f"{value:.4g}"
 
 
+def number(value: float) -> str:
+    """A number of items or draws, with fewer digits where they mean little."""
+    if not math.isfinite(value):
+        return "unknown"
+    return f"{value:,.0f}" if value == 0 or abs(value) >= 10 else f"{value:.2g}"
+
+
+def spelt(value: Any) -> str:
+    """A setting in one line."""
+    if isinstance(value, Mapping):
+        given = {name: part for name, part in value.items() if part not in ({}, None)}
+        return ", ".join(f"{name} {spelt(part)}" for name, part in given.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(spelt, value))
+    return str(value)
+
+
 def headline(component: Mapping[str, Any], level: float) -> str:
     """One sentence with the estimate and its interval."""
     name, value = component["name"], component["value"]

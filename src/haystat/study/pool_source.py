@@ -19,11 +19,16 @@ from haystat.engines.side_tables import Unblocked
 from haystat.errors import BadOption
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import checked_columns
+from haystat.pool.fitted_signals import signal_from_features
 from haystat.pool.memory import Pool
+from haystat.pool.text_signals import from_columns
 from haystat.study.sketch_pool import Records, no_records
 
 #: options of hs.Pool that a file does not hold
 OPTIONS = ("threshold", "strata", "stratify", "branching", "parents", "classes", "seed")
+
+
+SIGNALS = ("signals", "signal_text", "signal_features")
 
 
 class Source(Protocol):
@@ -77,7 +82,9 @@ class PoolFile:
     pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
     unblocked: the file of the records whose pairs were blocked, or the two files of the left and
     right ones; `key` is their column with the id. weight: the column with what an item counts.
-    signals: columns with other information about the items, as in hs.Pool.
+    signals: columns with other information about the items, as in hs.Pool. signal_text,
+    signal_features: columns of text and of numbers to which a signal is fitted, as by
+    hs.signal_from_text and hs.signal_from_features, in versions that go on from labels.
     """
 
     path: str
@@ -93,11 +100,13 @@ class PoolFile:
     key: str = "id"
     weight: str | None = None
     signals: tuple[str, ...] = ()
+    signal_text: tuple[str, ...] = ()
+    signal_features: tuple[str, ...] = ()
     at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_path("the path of a pool", self.path)
-        for name in ("score", "prediction", "columns", "show", "signals"):
+        for name in ("score", "prediction", "columns", "show", *SIGNALS):
             object.__setattr__(self, name, several_names(name, getattr(self, name)))
         if not isinstance(self.options, Mapping):
             raise BadOption(f"options are {brief(self.options)}; give a dict")
@@ -121,9 +130,10 @@ class PoolFile:
             )
         if self.weight is not None and (self.engine is not None or self.is_sketch):
             raise BadOption("weights are for pools in memory: leave out the engine, or the weight")
-        if self.signals and (self.engine is not None or self.is_sketch):
+        signals = [name for kind in SIGNALS for name in getattr(self, kind)]
+        if signals and (self.engine is not None or self.is_sketch):
             raise BadOption(
-                f"signals {list(self.signals)} are read into memory with their pool; name no engine"
+                f"signals {signals} are read into memory with their pool; name no engine"
             )
         if self.unblocked and self.engine is None:
             raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
@@ -157,20 +167,31 @@ class PoolFile:
     def _in_memory(self) -> tuple[Pool, Records]:
         """The pool whose columns are read whole."""
         facts = [*self.columns, *([self.weight] if self.weight else [])]
-        names = [*self.score, *self.prediction, *facts, *self.signals]
+        signals = [name for kind in SIGNALS for name in getattr(self, kind)]
+        names = [*self.score, *self.prediction, *facts, *signals]
         id = self.id if isinstance(self.id, str) else None
-        table = read_columns(Path(self.path), [*names, *([id] if id else [])])
+        table = read_columns(Path(self.path), list(dict.fromkeys([*names, *([id] if id else [])])))
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
         pool = Pool(
             {name: table[name] for name in self.score},
             predictions or None,
             ids=table[id] if id else None,
             columns={name: table[name] for name in facts},
-            signals={name: table[name] for name in self.signals} or None,
+            signals=self._signals(table) or None,
             weight=self.weight,
             **self.options,
         )
         return pool, self._records if self.show else no_records
+
+    def _signals(self, table: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Columns that are signals, and signals that are fitted to columns."""
+        signals: dict[str, Any] = {name: table[name] for name in self.signals}
+        if self.signal_text:
+            signals["text"] = from_columns(table.__getitem__, self.signal_text)
+        if self.signal_features:
+            columns = [table[name] for name in self.signal_features]
+            signals["features"] = signal_from_features(np.column_stack(columns))
+        return signals
 
     def _records(self, index: IntArray) -> dict[str, Any]:
         shown = read_rows(Path(self.path), self.show, index)

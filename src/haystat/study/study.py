@@ -31,6 +31,7 @@ from haystat.loop.journal import Clock, now_utc, stamp
 from haystat.loop.known_labels import KnownLabels
 from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
 from haystat.loop.questions import Query
+from haystat.loop.refits import check_fitted, not_yet_fitted
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.loop.shared_state import Draft, SharedState
 from haystat.loop.state import LEDGERS
@@ -163,13 +164,14 @@ class Study(Loop):
         chosen = LEDGERS[oracle].checked(designs.resolve(named, **options))
         bound = measures.bound(measure, whole.schema)
         seed = seed_from(random_state)
+        check_fitted(whole, chosen)
         labels = KnownLabels.given(known, whole, chosen, oracle)
         whole = whole.ordered(seed).with_known(labels.parts)
         problem = pose(whole, bound, oracle)
         problem = labels.seen_from(
             whole, problem, *labels.of_items(whole, problem, whole.candidates(problem.cells))
         )
-        for doubt in [*pool_doubts(whole, problem), *labels.doubts]:
+        for doubt in [*pool_doubts(whole, problem), *labels.doubts, *not_yet_fitted(whole)]:
             warnings.warn(doubt, PoolWarning, stacklevel=2)
         share = first_shares(problem, chosen, seed)
         settings = encode_settings(measure, chosen, oracle, seed, rules)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from haystat import designs
+from haystat.display.render import environment
 from haystat.web.auth import Auth
 from haystat.web.body import encode
 from haystat.web.routes import manage
@@ -23,18 +22,12 @@ from haystat.web.study_folder import Room, StudyFolder
 NOBODY: dict[str, Any] = {"csrf": "", "room": None, "manager": False}
 
 
-@cache
-def _templates() -> Environment:
-    loader = PackageLoader("haystat.web")
-    found = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters["at"] = lambda text: quote(str(text), safe="")
-    return found
+def _quoted(text: object) -> str:
+    return quote(str(text), safe="")
+
+
+def _template(name: str) -> Any:
+    return environment("haystat.web", at=_quoted).get_template(name)
 
 
 def _render(request: Request, name: str, status: int = 200, **values: Any) -> Response:
@@ -43,8 +36,7 @@ def _render(request: Request, name: str, status: int = 200, **values: Any) -> Re
     room = values["room"]
     values["judged"] = room is not None and bool(room.study.settings.get("after"))
     values |= {"csrf": auth.csrf(request.state.session), "manager": is_manager(request)}
-    text = _templates().get_template(name).render(page=name, **values)
-    return HTMLResponse(text, status)
+    return HTMLResponse(_template(name).render(page=name, **values), status)
 
 
 def _boot(room: Room) -> dict[str, Any]:
@@ -114,12 +106,12 @@ async def show_login(request: Request) -> Response:
 
 def login_page(status: int) -> Response:
     """The form, without a word about why."""
-    text = _templates().get_template("login.html").render(page="login.html", **NOBODY)
+    text = _template("login.html").render(page="login.html", **NOBODY)
     return HTMLResponse(text, status)
 
 
 def error_page(status: int, why: str) -> Response:
     """A page that says what is wrong."""
-    template = _templates().get_template("error.html")
+    template = _template("error.html")
     text = template.render(page="error.html", status=status, why=why, **NOBODY)
     return HTMLResponse(text, status)
