@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import calibration_generated
+import calibration_odd
 import haystat as hs
 from calibration_generated import (
     NEWCOMER,
@@ -48,7 +49,12 @@ OLD = (
     *("mammography logreg", "mammography gbm", "mammography iforest"),
 )
 N_RANDOM = 20
-SLOW = ("newcomer", "generated")  # kinds made by calibration_generated.py
+#: what makes the pools of a kind, if not this file
+MADE_BY = {
+    "newcomer": calibration_generated,
+    "generated": calibration_generated,
+    "odd": calibration_odd,
+}
 
 Listed = Iterator[tuple[str, Callable[[], Made]]]
 
@@ -98,8 +104,8 @@ def known_pools(
 
 def _cached(kind: str, name: str, make: Callable[[], Made], places: Places) -> Made:
     """What was made before, or is made now, by one thread."""
-    source = calibration_generated.__file__ if kind in SLOW else __file__
-    digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:12]
+    source = MADE_BY[kind].__file__ if kind in MADE_BY else __file__
+    digest = hashlib.sha256(Path(str(source)).read_bytes()).hexdigest()[:12]
     file = "".join(sign if sign.isalnum() or sign in ".-" else "_" for sign in f"{kind} {name}")
     path = places.cache / digest / f"{file}.npz"
     if not path.exists():
@@ -316,10 +322,16 @@ def generated(places: Places) -> Listed:
         yield name, partial(random_pool, traits, (places.seed, number))
 
 
+def odd(places: Places) -> Listed:
+    """Where a score does not behave, as calibration_odd.py has it."""
+    for number, (name, make) in enumerate(calibration_odd.ODD.items()):
+        yield name, partial(make, np.random.default_rng((places.seed, number)))
+
+
 KINDS: dict[str, Callable[[Places], Listed]] = {
     function.__name__: function
     for function in (
         *(shared, newcomer, noise, ties, cluster, all_positive),
-        *(unblocked, movies, multiclass, generated),
+        *(unblocked, movies, multiclass, generated, odd),
     )
 }

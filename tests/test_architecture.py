@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import types
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -70,6 +71,30 @@ def test_imports_point_to_rooms_further_down(path):
         if room == "__version__":
             continue
         assert room_height(room) <= height, f"{path}:{line} imports {room} from above"
+
+
+def names_imported(node):
+    """Modules that the code below a node imports, in functions too, but not for types alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.ImportFrom):
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
+            yield child.module
+        yield from names_imported(child)
+
+
+def test_no_module_imports_itself_in_a_circle_not_even_inside_functions():
+    name_of = {
+        path: ".".join(("haystat", *path.relative_to(ROOT).with_suffix("").parts))
+        for path in MODULES
+        if path.stem != "__init__"
+    }
+    graph = {
+        name: set(names_imported(ast.parse(path.read_text()))) & set(name_of.values()) - {name}
+        for path, name in name_of.items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 #: what is told apart by a method that it has, never by its kind

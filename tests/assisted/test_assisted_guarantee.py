@@ -16,7 +16,7 @@ from haystat.inference.guaranteed_interval import logical_bounds
 from haystat.inference.sample import stage_rng
 from haystat.loop.stages import NO_ANSWER
 
-REPEATS, LOOKS = 200, (60, 150)
+REPEATS, LOOKS = 100, (60, 150)
 
 
 def rare_positives():

@@ -107,7 +107,7 @@ def test_stopping_by_width_keeps_the_coverage(pool_of, oracle, truth):
     """Looks after every 25 labels, until the interval is narrow enough."""
     pool, label = pool_of(2000, centre=-2.0)
     exact = truth("f1", pool, label)[0]
-    covered, repeats = 0, 80
+    covered, repeats = 0, 40
     for seed in range(repeats):
         ev = hs.Evaluation(pool, "f1", "assisted", random_state=seed)
         low, high = ev.run(oracle(label), 800, 25, until=hs.Width(0.15)).interval

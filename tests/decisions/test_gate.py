@@ -235,11 +235,11 @@ def test_the_fixture_of_pytest(pytester, path):
             haystat_gate(STUDY, "f1>=baseline+0.2", level=0.999999)
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*fail at 95% from*"])
     pytester.makeini("[pytest]\nhaystat_undecided = skip")
-    skipping = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    skipping = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     skipping.assert_outcomes(passed=1, failed=1, skipped=1)
 
 

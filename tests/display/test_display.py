@@ -213,6 +213,22 @@ def test_progress_stays_visible(monkeypatch):
     assert "40/40" in last
 
 
+@pytest.mark.parametrize("in_notebook", [True, False])
+def test_progress_goes_on_from_the_labels_that_are_there(pool, monkeypatch, in_notebook):
+    evaluation = hs.Evaluation(pool, "f1", random_state=0)
+    evaluation.run(oracle, budget=20, batch_size=20)
+    out, err = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: in_notebook)
+    evaluation.run(oracle, budget=60, batch_size=20, progress=True)
+    written, other = (out, err) if in_notebook else (err, out)
+    counts = re.findall(r"(\d+)/60", written.getvalue())
+    assert counts[0] == "40"
+    assert counts[-1] == "60"
+    assert other.getvalue() == ""
+
+
 def test_a_bar_without_an_interval_has_no_picture():
     card = Card("t", bars=(Bar("a", np.nan, np.nan, np.nan), Bar("b", 0.5, 0.4, 0.6)))
     assert card_html(card).count("<svg") == 1

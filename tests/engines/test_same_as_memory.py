@@ -243,11 +243,12 @@ def test_stochastic_oracles(rows, path):
     assert items[0] == items[1]
 
 
+@pytest.mark.compiled
 @pytest.mark.xdist_group("spark")
-def test_a_million_rows_on_spark(make_rows, write_rows, tmp_path, spark, run_draws):
-    rows = make_rows(1_000_000, seed=1)
+def test_many_rows_on_spark(make_rows, write_rows, tmp_path, spark, run_draws):
+    rows = make_rows(200_000, seed=1)
     del rows["country"]
-    path = write_rows(tmp_path / "million.parquet", rows)
+    path = write_rows(tmp_path / "many.parquet", rows)
     options = {"id": "id", "score": "score", "prediction": "prediction", "seed": 11}
     memory = in_memory(rows, ["score"], ["prediction"], seed=11)
     pools = [hs.open_pool(path, engine=engine, **options) for engine in ("duckdb", spark)]

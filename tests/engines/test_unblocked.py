@@ -111,8 +111,8 @@ def test_recall_with_unblocked_pairs_is_unbiased(pairs, path):
     # Evaluations of one pool share its order of items, so that only pools are independent.
     found = np.array(
         [
-            np.mean([estimate(pool, 10 * seed + state, 700) for state in range(3)])
-            for seed, pool in ((seed, base.with_seed(seed)) for seed in range(30))
+            np.mean([estimate(pool, 10 * seed + state, 500) for state in range(2)])
+            for seed, pool in ((seed, base.with_seed(seed)) for seed in range(20))
         ]
     )
     assert abs(found.mean() - truth) < 4 * found.std() / np.sqrt(len(found))

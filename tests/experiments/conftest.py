@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,18 +48,6 @@ def frame(data) -> pd.DataFrame:
             "note": "nothing",
         }
     )
-
-
-@pytest.fixture(scope="session")
-def haystat():
-    """Run the command line in a process of its own."""
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        script = "from haystat.cli import main; main()"
-        command = [sys.executable, "-c", script, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
-
-    return run
 
 
 @pytest.fixture(scope="session")

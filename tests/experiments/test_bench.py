@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import h5py
 import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.cli import main
 from haystat.core.tables import read_columns
 from haystat.errors import FileError, UnknownName
 from haystat.experiments.labelled_pool import read_pool
@@ -66,12 +67,9 @@ def test_several_systems_picture_and_store(haystat, files, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
-def test_the_table_can_be_saved(files, tmp_path, ending, monkeypatch):
+def test_the_table_can_be_saved(haystat, files, tmp_path, ending):
     target = tmp_path / f"table.{ending}"
-    arguments = ["bench", files / "pool.csv", *COLUMNS, *QUICK, "--table", target]
-    monkeypatch.setattr("sys.argv", ["haystat", *map(str, arguments)])
-    with pytest.raises(SystemExit, match="0"):
-        main()
+    assert haystat("bench", files / "pool.csv", *COLUMNS, *QUICK, "--table", target).returncode == 0
     assert read_columns(target, ["design", "mse"])["design"].tolist()[0] == "assisted"
 
 
@@ -155,17 +153,15 @@ def assert_one_clear_line(status, messages):
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_wrong_input_is_one_clear_line(files, frame, tmp_path, case, monkeypatch, capsys):
-    arguments = ["bench", *BAD[case](files, frame, tmp_path)]
-    monkeypatch.setattr("sys.argv", ["haystat", *map(str, arguments)])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    assert_one_clear_line(leaving.value.code, capsys.readouterr().err)
-
-
-@pytest.mark.parametrize("case", ["truncated parquet", "budget too large", "unknown design"])
-def test_a_process_leaves_with_status_2_and_no_traceback(haystat, files, frame, tmp_path, case):
+def test_wrong_input_is_one_clear_line(haystat, files, frame, tmp_path, case):
     done = haystat("bench", *BAD[case](files, frame, tmp_path))
+    assert_one_clear_line(done.returncode, done.stderr)
+
+
+def test_a_process_leaves_with_status_2_and_no_traceback(files, frame, tmp_path):
+    words = ["bench", *map(str, BAD["truncated parquet"](files, frame, tmp_path))]
+    command = [sys.executable, "-m", "haystat", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert_one_clear_line(done.returncode, done.stderr)
 
 

@@ -238,14 +238,7 @@ def test_every_kind_of_oracle_and_label_goes_through_all(table, tmp_path, haysta
             assert [q.key for q in study.ask(20, "ann")] == [q.key for q in queries]
         tell(queries)
         ev.tell({q: right(q.item) for q in queries}, "ann")
-    expected = numbers(ev.estimate())
-    with hs.Study.open(path) as study:
-        assert numbers(study.estimate()) == expected
-        report = collect(study)
-    assert told(haystat("estimate", path)["components"]) == expected
-    assert told(page(path).get("/api/estimate")["components"]) == expected
-    assert told(report["estimate"]["components"]) == expected
-    assert haystat("verify", path)["findings"] == []
+    alike_everywhere(ev, path, haystat, page)
 
 
 def hs_tell(path, answers):
@@ -256,3 +249,106 @@ def hs_tell(path, answers):
 def as_csv(queries, right):
     rows = [{"item": q.item, "key": q.key, "label": right(q.item)} for q in queries]
     return pd.DataFrame(rows).to_csv(index=False)
+
+
+def frame_of(table):
+    """The pool with what an item counts, and a signal that misses some values."""
+    csv, scores, label = table
+    rng = np.random.default_rng(1)
+    old = np.where(rng.random(SIZE) < 0.1, np.nan, (scores + rng.normal(0, 0.2, SIZE)).round(6))
+    frame = pd.read_csv(csv).assign(amount=rng.integers(1, 50, SIZE), old=old)
+    frame.to_csv(csv, index=False)
+    return frame, label
+
+
+def known_of(label, path):
+    """Every eighth item, as a file and as the library takes it."""
+    labels = {item: int(label[item]) for item in range(0, SIZE, 8)}
+    rows = [(item, value, 1 / 8) for item, value in labels.items()]
+    pd.DataFrame(rows, columns=["item", "label", "inclusion"]).to_csv(path, index=False)
+    return hs.Known.sample(labels, inclusion=1 / 8)
+
+
+#: design, what the command line and what the library is given
+LATELY = {
+    "known": ("assisted", ("--known", "known.csv"), {}),
+    "weights": ("assisted", ("--weight", "amount"), {"weight": "amount"}),
+    "signals": ("assisted", ("--signal", "old"), {"signals": ["old"]}),
+    "weights, no model": ("passive", ("--weight", "amount"), {"weight": "amount"}),
+}
+
+
+@pytest.mark.parametrize("kind", LATELY)
+def test_known_labels_weights_and_signals_count_alike_everywhere(
+    table, tmp_path, haystat, page, kind, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    frame, label = frame_of(table)
+    known = known_of(label, "known.csv")
+    design, flags, options = LATELY[kind]
+    cut = {"strata": 16, "threshold": 0.5, "seed": 5}
+    pool = hs.Pool.from_frame(frame, id="id", score="score", **cut, **options)
+    given = {"known": known} if kind == "known" else {}
+    ev = hs.Evaluation(pool, "f1", design, random_state=5, **given)
+    path, other = tmp_path / "a.haystat", tmp_path / "b.haystat"
+    names = ("--id", "id", "--score", "score", "--strata", 16, "--threshold", 0.5)
+    for file, seed in ((path, 5), (other, 6)):
+        haystat("new", file, table[0], *names, "--design", design, "--seed", seed, *flags)
+    answered(ev, path, lambda item: int(label[item]))
+    alike_everywhere(ev, path, haystat, page)
+    if design == "passive":  # the other has no label
+        assert told(haystat("merge", path, other)["components"]) == numbers(ev.estimate())
+
+
+def test_the_next_version_counts_alike_everywhere(table, tmp_path, haystat, page):
+    csv, scores, label = table
+    later = np.clip(scores + np.random.default_rng(2).normal(0, 0.1, SIZE), 0, 1).round(6)
+    second = tmp_path / "later.csv"
+    pd.DataFrame({"id": np.arange(SIZE), "score": later}).to_csv(second, index=False)
+    path, after = tmp_path / "a.haystat", tmp_path / "b.haystat"
+    names = ("--id", "id", "--score", "score", "--threshold", 0.5, "--strata", 16, "--seed", 5)
+    haystat("new", path, csv, *names)
+    options = {"ids": np.arange(SIZE), "strata": 16, "threshold": 0.5, "seed": 5}
+    ev = hs.Evaluation(hs.Pool({"score": scores}, **options), random_state=5)
+    answered(ev, path, lambda item: int(label[item]))
+    haystat("next", path, second, "-o", after)
+    ev = ev.next(hs.Pool({"score": later}, **options))
+    answered(ev, after, lambda item: int(label[item]))
+    alike_everywhere(ev, after, haystat, page)
+    refused = pytest.raises(hs.errors.StudyError, match="carry over labels of an earlier version")
+    with hs.Study.open(path) as one, hs.Study.open(after) as other, refused:
+        hs.study.merged_estimate([one, other])
+
+
+def test_many_labels_an_item_count_alike_everywhere(table, tmp_path, haystat, page):
+    _, scores, label = table
+    pool = hs.Pool.multi_label({"cat": scores, "dog": scores[::-1]}, strata=8, seed=5)
+    truth = {"cat": label, "dog": label[::-1]}
+    measure = hs.measures.PerLabel(hs.measures.F1(), ["cat", "dog"])
+    path = tmp_path / "a.haystat"
+    hs.Study.create(path, pool, measure, random_state=5).close()
+    ev = hs.Evaluation(pool, measure, random_state=5)
+    answered(ev, path, lambda item: int(truth[item.split("/")[1]][int(item.split("/")[0])]))
+    alike_everywhere(ev, path, haystat, page)
+
+
+def answered(ev, path, right):
+    """The same questions from the evaluation and the study, and the same answers."""
+    with hs.Study.open(path) as study:
+        for n in (60, 30):
+            queries = ev.ask(n)
+            assert [q.item for q in study.ask(n, "ann")] == [q.item for q in queries]
+            answers = {q.item: right(q.item) for q in queries}
+            ev.tell(answers, "ann")
+            study.tell(answers, "ann")
+
+
+def alike_everywhere(ev, path, haystat, page):
+    """The estimate of the evaluation, from a study, the command line, the page and the report."""
+    expected = numbers(ev.estimate())
+    with hs.Study.open(path) as study:
+        assert numbers(study.estimate()) == expected
+        assert told(collect(study)["estimate"]["components"]) == expected
+    assert told(haystat("estimate", path)["components"]) == expected
+    assert told(page(path).get("/api/estimate")["components"]) == expected
+    assert haystat("verify", path)["findings"] == []

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from haystat import measures
-from haystat.cli import main
 from haystat.report import FORMATS, collect
 
 VOID = {"meta", "br"}
@@ -189,24 +187,16 @@ def test_mistakes_are_mistakes_and_can_be_left_out(make):
     assert "b &amp; c" not in page
 
 
-def run(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["haystat", "report", *map(str, arguments)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code or 0, *capsys.readouterr()
-
-
-def test_the_command_writes_by_the_ending(make, tmp_path, monkeypatch, capsys):
+def test_the_command_writes_by_the_ending(make, tmp_path, run):
     study, _ = make()
     for name, start in (("r.html", "<!doctype"), ("r.md", "# "), ("r.json", "{")):
-        assert run(monkeypatch, capsys, study.path, "-o", tmp_path / name)[0] == 0
+        run("report", study.path, "-o", tmp_path / name)
         assert (tmp_path / name).read_text().startswith(start)
-    code, out, _ = run(monkeypatch, capsys, study.path, "--format", "json")
-    assert code == 0
-    assert json.loads(out)["estimate"]["labels"] == 120
+    found = json.loads(run("report", study.path, "--format", "json"))
+    assert found["estimate"]["labels"] == 120
 
 
-def test_wrong_input_is_one_line_and_exit_2(make, tmp_path, monkeypatch, capsys):
+def test_wrong_input_is_one_line_and_exit_2(make, tmp_path, run):
     study, _ = make(labels=0)
     for arguments, said in (
         ((tmp_path / "none.haystat", "-o", tmp_path / "r.html"), "no study"),
@@ -215,10 +205,7 @@ def test_wrong_input_is_one_line_and_exit_2(make, tmp_path, monkeypatch, capsys)
         ((study.path, "--examples", -1), "--examples"),
         ((study.path, "-o", tmp_path / "no" / "r.html"), "r.html"),
     ):
-        code, _, error = run(monkeypatch, capsys, *arguments)
-        assert code == 2
-        assert said in error
-        assert error.count("\n") == 1
+        assert said in run("report", *arguments, code=2)
 
 
 def test_a_report_shows_where_to_cut_and_what_is_in_use(make):

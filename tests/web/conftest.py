@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the page needs pip install 'haystat[web]'")
 
-from web_case import calling, make_study
+from web_case import calling, make_study, serving
 
 
 @pytest.fixture
@@ -66,3 +66,10 @@ def open_page(browser):
     for context in contexts:
         context.close()
     assert open_page.may_complain or complaints == []
+
+
+@pytest.fixture
+def served(study_file):
+    path, labels = study_file
+    with serving(path) as address:
+        yield address, path, labels

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from web_case import NASTY, make_study, serving
+from web_case import NASTY, make_study, press, saved, serving
 
 import haystat as hs
 from haystat.study import verify
@@ -47,29 +47,6 @@ def item_on(page):
 
 def wait_for_question(page):
     page.wait_for_selector("#record .item-id")
-
-
-def press(page, key):
-    """Press a key and wait until another question is there."""
-    before = page.text_content("#record")
-    page.keyboard.press(key)
-    page.wait_for_function(
-        "before => document.getElementById('record').textContent !== before", arg=before
-    )
-
-
-def saved(page):
-    """Wait until the server has acknowledged everything."""
-    page.wait_for_function(
-        "() => !Object.keys(localStorage).some(key => key.startsWith('haystat outbox'))"
-    )
-
-
-@pytest.fixture
-def served(study_file):
-    path, labels = study_file
-    with serving(path) as address:
-        yield address, path, labels
 
 
 def test_sixty_items_by_keyboard_alone_with_undo_skip_and_reload(served, open_page):
@@ -307,32 +284,6 @@ def test_screen_readers_find_names_for_everything(served, open_page):
             assert page.text_content("#heard").startswith("1 of 10. name: ")
         assert page.evaluate("document.documentElement.lang") == "en"
         assert page.evaluate("document.querySelectorAll('main').length") == 1
-
-
-def test_a_study_from_an_uploaded_csv(served, open_page, tmp_path):
-    address, path, _ = served
-    rows = [f"p{i},{(i * 37 % 1000) / 1000},Ann {i % 90},Anne {i % 90}" for i in range(1000)]
-    (tmp_path / "up").mkdir()
-    (tmp_path / "up" / "my pairs.csv").write_text("\n".join(["pair,score,name_l,name_r", *rows]))
-    page = open_page(f"{address}/new")
-    page.set_input_files("#upload", tmp_path / "up" / "my pairs.csv")
-    page.wait_for_selector("#preview table")
-    assert page.input_value("#score") == "score"
-    assert page.input_value("#id") == "pair"
-    page.fill("#name", "from the browser")
-    page.fill("#prompt", "One person?")
-    page.fill("#wanted", "0.2")
-    page.fill("#threshold", "0.5")
-    page.click("#create")
-    page.wait_for_url("**/label?study=from*")
-    page.wait_for_selector("#record .item-id")
-    assert page.inner_text("#prompt") == "One person?"
-    assert page.inner_text(".answer >> nth=1").split()[-1] == "Yes"
-    press(page, "j")
-    saved(page)
-    with hs.Study.open(path.parent / "from the browser.haystat") as study:
-        assert study.status().labels == 1
-        assert study.settings["source"]["score"] == ["score"]
 
 
 def test_a_token_in_the_link_opens_the_page_and_leaves_the_address(study_file, open_page):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from web_case import calling, make_study, serving
+from web_case import calling, make_study, saved, serving
 
 import haystat as hs
 from haystat.errors import BadOption
+from haystat.study import verify
 from haystat.web.options import PageOptions
 
 pytestmark = [pytest.mark.xdist_group("browser")]
@@ -42,17 +43,13 @@ def next_question(page, action):
     )
 
 
-def saved(page):
-    page.wait_for_function(
-        "() => !Object.keys(localStorage).some(key => key.startsWith('haystat outbox'))"
-    )
-
-
 def test_own_keys_guidelines_and_an_answer_corrected_from_the_history(study_path, open_page):
     with serving(study_path) as address:
         page = open_page(f"{address}/label")
         ready(page)
         assert "The same name" in page.text_content("#guidelines-text")
+        guide = page.get_attribute("#guidelines-text a", "href")
+        assert guide == "https://example.org/guide"
         first = page.text_content(".item-id")
         for key in ("d", "k", "d"):
             next_question(page, lambda key=key: page.keyboard.press(key))
@@ -127,12 +124,59 @@ def test_managers_see_who_holds_open_questions_and_take_them_back(study_path, op
         assert {question.item for question in study.ask(7, "ann")} == held
 
 
+@pytest.fixture
+def differing(study_path):
+    """A study in which bob says otherwise about one item, and the item."""
+    with calling(study_path) as caller:
+        asked = caller.post("/api/ask", {"n": 3, "annotator": "ann"}).json()["questions"]
+        items = [question["item"] for question in asked]
+        for who, labels in (("ann", (0, 1, 0)), ("bob", (0, 0, 0))):
+            answers = [{"item": i, "label": label} for i, label in zip(items, labels, strict=True)]
+            caller.post("/api/tell", {"answers": answers, "annotator": who})
+    return study_path, items[1]
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_manager_decides_where_people_differ_and_agreement_stays(differing, label):
+    path, item = differing
+    with calling(path) as caller:
+        (one,) = caller.get("/api/differences").json()["differences"]
+        assert one["item"] == item
+        assert {said["annotator"]: said["label"] for said in one["opinions"]} == {
+            "ann": 1,
+            "bob": 0,
+        }
+        given = {"item": item, "label": label, "annotator": "eve"}
+        told = caller.post("/api/decide", given).json()
+        assert told["outcome"] == ("known" if label else "corrected")
+        assert caller.get("/api/differences").json() == {"differences": [], "total": 0}
+        assert caller.get("/api/status").json()["agreement"]["share"] == pytest.approx(2 / 3)
+        unknown = {"item": -1, "label": 0}
+        assert caller.post("/api/decide", unknown).status_code in (404, 422)
+    assert answers_of(path)[item][0] == label
+    assert verify(path).ok
+    with calling(path) as caller:  # a new server reads it from the journal
+        assert caller.get("/api/differences").json()["total"] == 0
+        assert caller.get("/api/status").json()["agreement"]["share"] == pytest.approx(2 / 3)
+
+
+def test_a_manager_decides_in_the_browser(differing, open_page):
+    path, item = differing
+    with serving(path) as address:
+        page = open_page(f"{address}/watch")
+        page.wait_for_selector(".difference")
+        assert "ann says Same, bob says Different" in page.text_content(".difference")
+        page.click("text=It is: Different")
+        page.wait_for_selector("#differences", state="hidden")
+    assert answers_of(path)[item][0] == 0
+
+
 def test_history_and_open_questions_are_for_managers(study_path):
     secrets = {"secret": "a manager's secret", "annotator_secret": "an annotator's one"}
     with calling(study_path, **secrets) as caller:
         for role, status in (("secret", 200), ("annotator_secret", 403)):
             bearer = {"authorization": f"Bearer {secrets[role]}"}
-            for path in ("/api/history?annotator=ann", "/api/open"):
+            for path in ("/api/history?annotator=ann", "/api/open", "/api/differences"):
                 assert caller.get(path, headers=bearer).status_code == status
             found = caller.client.post("/api/free", json={}, headers=bearer)
             assert found.status_code == status
@@ -152,7 +196,7 @@ def test_the_history_has_ones_own_answers_alone(study_path):
     assert set(found[0]["record"]) == {"name_l", "name_r", "remark"}
 
 
-@pytest.mark.parametrize("keys", [("u", "k"), ("d", "d"), ("", "k"), ("ab", "k")])
+@pytest.mark.parametrize("keys", [("u", "k"), ("o", "k"), ("d", "d"), ("", "k"), ("ab", "k")])
 def test_keys_that_mean_something_else_are_refused(keys):
     with pytest.raises(BadOption, match="key"):
         PageOptions(keys=keys)

@@ -137,3 +137,18 @@ def test_a_design_can_be_named(manager):
     made = manager.post("/api/studies", {**WISH, "name": "made", "design": "passive"})
     assert made.status_code == 201
     assert manager.get("/api/study?study=made").json()["design"] == "passive"
+
+
+def test_several_systems_are_evaluated_beside_each_other(manager, folder):
+    rows = [f"{row},{1 - i / 800},{int(i < 300)}" for i, row in enumerate(ROWS)]
+    (folder / "two.csv").write_text("\n".join(["pair,score,pred,name,other,its", *rows]))
+    wish = {**WISH, "file": "two.csv", "prediction": "pred", "name": "two"}
+    lacking = manager.post("/api/studies", {**wish, "systems": [{"score": "other"}]})
+    assert lacking.status_code == 422
+    assert "1 prediction columns for 2 score columns" in lacking.json()["error"]
+    wish["systems"] = [{"score": "other", "prediction": "its"}]
+    assert manager.post("/api/plan", {**wish, "wanted": 0.5}).json()["labels"] > 0
+    assert manager.post("/api/studies", wish).status_code == 201
+    with hs.Study.open(folder / "two.haystat") as study:
+        assert study.estimate().components == ("score:f1", "other:f1")
+        assert study.settings["source"]["prediction"] == ["pred", "its"]

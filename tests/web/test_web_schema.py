@@ -86,7 +86,7 @@ def likely(given, items):
 
 
 @schema.parametrize()
-@settings(max_examples=15, **SETTINGS)
+@settings(max_examples=6, **SETTINGS)
 def test_no_input_makes_the_server_fail(case, client):
     given = case.as_transport_kwargs(base_url="http://localhost")
     headers = dict(given.get("headers") or {})
@@ -111,7 +111,7 @@ def test_no_input_makes_the_server_fail(case, client):
 
 
 @schema.parametrize()
-@settings(max_examples=30, **SETTINGS)
+@settings(max_examples=10, **SETTINGS)
 def test_the_document_and_the_server_agree(case, address):
     """Statuses, headers, schemas, methods, secrets: all checks that there are."""
     case.call_and_validate(base_url=address)

@@ -182,8 +182,8 @@ def rounds_of_stress(folder, rounds, seed):
 
 @pytest.mark.slow
 def test_everything_at_once_killed_at_random_loses_nothing(tmp_path):
-    counts = list(rounds_of_stress(tmp_path, 2, 0))
-    assert counts[-1] > 30
+    [count] = rounds_of_stress(tmp_path, 1, 0)
+    assert count > 10
 
 
 if __name__ == "__main__":

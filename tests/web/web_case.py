@@ -55,6 +55,22 @@ def settings_for(path, **options):
     return Settings(folder=path.parent, main=path.stem, main_path=path, **options)
 
 
+def press(page, key):
+    """Press a key and wait until another question is there."""
+    before = page.text_content("#record")
+    page.keyboard.press(key)
+    page.wait_for_function(
+        "before => document.getElementById('record').textContent !== before", arg=before
+    )
+
+
+def saved(page):
+    """Wait until the server has acknowledged everything."""
+    page.wait_for_function(
+        "() => !Object.keys(localStorage).some(key => key.startsWith('haystat outbox'))"
+    )
+
+
 class Caller:
     """A client that sends the same-origin token with what changes something."""
 

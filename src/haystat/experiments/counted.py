@@ -104,12 +104,10 @@ class CountedExperiment(Experiment):
 
     @cached_property
     def truth_counts(self) -> IntArray:
-        """Items of each cell under each label, (K, C)."""
         return cast(CountedLabels, self.label).counts
 
     @cached_property
     def truth(self) -> FloatArray:
-        """The measure on the whole pool, (m,)."""
         risk = self.problem.losses.risk(self.truth_counts / self.problem.size)
         with np.errstate(all="ignore"):
             return np.atleast_1d(self.problem.measure.value(risk))

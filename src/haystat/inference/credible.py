@@ -60,7 +60,6 @@ class CredibleEstimate(Estimate):
         return self.draws
 
     def band(self, random_state: int = 0) -> FloatArray:
-        """Band that holds all components at once with probability `level`, (m, 2)."""
         bounds = np.tile(self.bounds, (len(self.values), 1))
         return credible_band(self.values, self.intervals, self.draws, self.level, bounds)
 

@@ -26,12 +26,10 @@ class SideBySide(Estimate):
 
     @cached_property
     def std_errors(self) -> FloatArray:
-        """Standard error of each component, (m,)."""
         return np.concatenate([part.std_errors for part in self.parts])
 
     @property
     def intervals(self) -> FloatArray:
-        """Lower and upper end for each component on its own, (m, 2)."""
         return self._of_parts(lambda part: part.intervals)
 
     @property
@@ -41,22 +39,18 @@ class SideBySide(Estimate):
 
     @property
     def anytime_intervals(self) -> FloatArray:
-        """Intervals that hold at all times at once, however often one looks, (m, 2)."""
         return self._of_parts(lambda part: part.anytime_intervals)
 
     @property
     def watched_intervals(self) -> FloatArray:
-        """Intervals for those who act as soon as one of them tells, (m, 2)."""
         return self._of_parts(lambda part: part.watched_intervals)
 
     @property
     def worth(self) -> FloatArray:
-        """Labels drawn at random that would make intervals as narrow, (m,); NaN if unknown."""
         return np.concatenate([part.at(self.level).worth for part in self.parts])
 
     @cached_property
     def guaranteed_intervals(self) -> FloatArray:
-        """Intervals that use no model and hold at every look, (m, 2)."""
         return self._of_parts(lambda part: part.guaranteed_intervals)
 
     @cached_property
@@ -71,7 +65,6 @@ class SideBySide(Estimate):
         return np.concatenate(known, axis=1) if same else np.zeros((0, len(self.values)))
 
     def band(self, random_state: int = 0) -> FloatArray:
-        """Band that holds all components at once with probability `level`, (m, 2)."""
         if len(self.draws):
             ends = self.values, self.intervals, self.draws
             return credible_band(*ends, self.level, self._of_bounds())

@@ -117,7 +117,6 @@ class Evaluation(Loop):
 
     @property
     def given_measure(self) -> Measure:
-        """The measure as it was given, not bound to a pool."""
         return self._given_measure
 
     def next(

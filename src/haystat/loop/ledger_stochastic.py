@@ -104,7 +104,6 @@ class StochasticLedger(Ledger):
         self._ask(stage, range(start, len(self._item)))
 
     def measure_of(self, measure: Measure) -> Measure:
-        """The measure that reads the labels of `rows`."""
         if len(self._shares) == self.problem.n_classes:
             return measure
         return SoftLabels(measure, self._table())
@@ -121,7 +120,6 @@ class StochasticLedger(Ledger):
         self.n_finished += 1
 
     def class_shares(self, labels: Sequence[Label]) -> FloatArray:
-        """What answers say about every class, (n, C)."""
         if self.problem.numeric:
             return super().class_shares(labels)
         rows = np.array([self._row_of(label) for label in labels])

@@ -168,7 +168,8 @@ class Loop(ShownLoop, ABC):
                 f"a budget of {budget} labels, but the pool has {self.pool.size} items; "
                 f"give at most {self.pool.size}"
             )
-        with progress_bar("labels", budget, shown=progress) as advance:
+        already = self.n_labels - self.n_carried
+        with progress_bar("labels", budget, shown=progress, done=already) as advance:
             while (n_labels := self.n_labels - self.n_carried) < budget:
                 queries = self.ask(min(batch_size, budget - n_labels))
                 if not queries:

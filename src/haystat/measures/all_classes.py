@@ -13,7 +13,7 @@ import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import Measure, finite, ratio
-from haystat.measures.confusion import OneVsRest
+from haystat.measures.confusion import OfThreeShares
 from haystat.measures.facts import Fact, PredictedClass
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.systems import SystemMeasure
@@ -39,11 +39,9 @@ class Accuracy(SystemMeasure):
         return np.asarray(label != outputs.predictions[:, self.system_index], dtype=float)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return 1 - risk
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         return np.array([[-1.0]])
 
     def facts(self) -> tuple[Fact, ...] | None:
@@ -60,7 +58,7 @@ class Accuracy(SystemMeasure):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BalancedAccuracy(OneVsRest):
+class BalancedAccuracy(OfThreeShares):
     """Mean of the recalls of all classes."""
 
     name = "balanced_accuracy"
@@ -69,7 +67,6 @@ class BalancedAccuracy(OneVsRest):
         "Averaged over the classes, the system gets about {value} of 100 items of a class "
         "right (between {low} and {high})."
     )
-    n_risk = 3
 
     def bind(self, schema: Schema) -> Measure:
         """The same measure for the pool's systems and classes."""
@@ -77,19 +74,13 @@ class BalancedAccuracy(OneVsRest):
             return MultiClassBalancedAccuracy(system=self.system).bind(schema)
         return super().bind(schema)
 
-    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
-        """True positives, positives, predicted positives."""
-        return predicted * actual, actual, predicted
-
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         hit, positive, predicted = risk[:, None]
         negative = _complement(positive)
         true_negative = 1 - positive - predicted + hit
         return (ratio(hit, positive) + ratio(true_negative, negative)) / 2
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
         hit, positive, predicted = risk[:, None]
         negative = _complement(positive)
         columns = [
@@ -100,7 +91,6 @@ class BalancedAccuracy(OneVsRest):
         return finite(np.stack(columns, axis=1) / 2)
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if risk[1] == 0:
             return f"{self.components[0]} is undefined: no positive has been drawn"
         if _complement(risk[1:2])[0] == 0:
@@ -109,12 +99,11 @@ class BalancedAccuracy(OneVsRest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MCC(OneVsRest):
+class MCC(OfThreeShares):
     """Matthews correlation coefficient of predictions and labels."""
 
     name = "mcc"
     meaning = "1 means perfect agreement with the truth, 0 no better than chance."
-    n_risk = 3
     bounds = (-1.0, 1.0)
 
     def bind(self, schema: Schema) -> Measure:
@@ -123,17 +112,11 @@ class MCC(OneVsRest):
             return MultiClassMCC(system=self.system).bind(schema)
         return super().bind(schema)
 
-    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
-        """True positives, positives, predicted positives."""
-        return predicted * actual, actual, predicted
-
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         hit, positive, predicted = risk[:, None]
         return ratio(hit - positive * predicted, _spread(positive, predicted))
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
         _, positive, predicted = risk[:, None]
         value, spread = self.value(risk), _spread(positive, predicted)
         columns = [
@@ -144,7 +127,6 @@ class MCC(OneVsRest):
         return finite(np.stack(columns, axis=1))
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if np.isfinite(self.value(risk)[0]):
             return None
         return f"{self.components[0]} is undefined: all labels or all predictions drawn are alike"
@@ -196,7 +178,6 @@ class MultiClassBalancedAccuracy(AllClasses):
         return np.concatenate([predicted * actual, actual], axis=1)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         hit, actual = risk.reshape(2, -1)
         return np.atleast_1d(np.mean(ratio(hit, actual)))
 
@@ -207,7 +188,6 @@ class MultiClassBalancedAccuracy(AllClasses):
         return finite(np.concatenate(columns)[None] / self.n_classes)
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         missing = np.flatnonzero(risk.reshape(2, -1)[1] == 0).tolist()
         if not missing:
             return None
@@ -231,12 +211,10 @@ class MultiClassMCC(AllClasses):
         return np.concatenate([right, predicted, actual], axis=1)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         predicted, actual = risk[1:].reshape(2, -1)
         return ratio(risk[:1] - predicted @ actual, self._spread(predicted, actual))
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
         predicted, actual = risk[1:].reshape(2, -1)
         value, spread = self.value(risk), self._spread(predicted, actual)
         columns = [
@@ -247,7 +225,6 @@ class MultiClassMCC(AllClasses):
         return finite(np.concatenate(columns)[None])
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if np.isfinite(self.value(risk)[0]):
             return None
         return f"{self.components[0]} is undefined: all labels or all predictions drawn are alike"

@@ -42,7 +42,6 @@ class ByFactor(Measure, ABC):
             object.__setattr__(self, name, value)
 
     def for_system(self, system: str) -> Measure:
-        """The same measure of another system, not bound to a pool."""
         return replace(self, measure=self.measure.for_system(system))
 
     def component_bounds(self) -> FloatArray:
@@ -64,11 +63,9 @@ class ByFactor(Measure, ABC):
         return loss if self._inner.scale_free else np.concatenate([loss, factor], axis=1)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         return self._inner.value(self._inner_risk(risk))
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         if self._inner.scale_free:
             return self._inner.jacobian(risk)
         if risk[-1] == 0:
@@ -78,18 +75,15 @@ class ByFactor(Measure, ABC):
         return np.asarray(np.column_stack([by_inner, -by_inner @ inner_risk]) / risk[-1])
 
     def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
-        """Whether the loss is non-zero, (n,)."""
         counts = self.factor(outputs) > 0
         return counts & self._inner.support(outputs, label) if self._inner.scale_free else counts
 
     def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
-        """Weighted total of the losses, (d,)."""
         counted = weight * self.factor(outputs)
         risk = self._inner.risk(outputs, label, counted)
         return risk if self._inner.scale_free else np.append(risk, np.sum(counted))
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Jacobian times loss: what an item adds to each component, (n, m)."""
         factor = self.factor(outputs)[:, None]
         if self._inner.scale_free:
             return factor * self._inner.influence(outputs, label, risk)
@@ -101,13 +95,11 @@ class ByFactor(Measure, ABC):
         return np.asarray(factor * influence / risk[-1])
 
     def sensitivity(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Squared length of the influence, (n,)."""
         if self._inner.scale_free:
             return self.factor(outputs) ** 2 * self._inner.sensitivity(outputs, label, risk)
         return super().sensitivity(outputs, label, risk)
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if not self._inner.scale_free and risk[-1] == 0:
             return f"{self.name} is undefined: nothing that counts has been drawn"
         reason = self._inner.undefined(self._inner_risk(risk))

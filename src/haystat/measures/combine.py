@@ -21,7 +21,6 @@ class Joint(Measure, ABC):
     parts: tuple[Measure, ...]
 
     def side_by_side(self) -> tuple[Measure, ...]:
-        """The measures that this one puts side by side."""
         return tuple(inner for part in self.parts for inner in part.side_by_side())
 
     def part_weights(self) -> FloatArray:
@@ -29,12 +28,10 @@ class Joint(Measure, ABC):
         return np.ones(len(self.parts))
 
     def component_weights(self) -> FloatArray:
-        """How much the variance of each component counts in the total variance, (m,)."""
         pieces = zip(self.part_weights(), self.parts, strict=True)
         return np.concatenate([weight * part.component_weights() for weight, part in pieces])
 
     def component_bounds(self) -> FloatArray:
-        """Smallest and largest possible value of each component, (m, 2)."""
         return np.concatenate([part.component_bounds() for part in self.parts])
 
     def class_count(self) -> int:
@@ -42,16 +39,13 @@ class Joint(Measure, ABC):
         return max(part.class_count() for part in self.parts)
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
-        """Loss of each item under a label: (n,) labels -> (n, d)."""
         return np.concatenate([part.loss(outputs, label) for part in self.parts], axis=1)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         pieces = zip(self.parts, self._split(risk), strict=True)
         return np.concatenate([part.value(piece) for part, piece in pieces])
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         jacobian = np.zeros((len(self.components), self.n_risk))
         row = column = 0
         for part, piece in zip(self.parts, self._split(risk), strict=True):
@@ -65,22 +59,18 @@ class Joint(Measure, ABC):
         return union([part.facts() for part in self.parts])
 
     def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
-        """Whether the loss is non-zero, (n,)."""
         return np.asarray(np.any([part.support(outputs, label) for part in self.parts], axis=0))
 
     def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
-        """Weighted total of the losses, (d,)."""
         return np.concatenate([part.risk(outputs, label, weight) for part in self.parts])
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Jacobian times loss: what an item adds to each component, (n, m)."""
         pieces = zip(self.parts, self._split(risk), strict=True)
         return np.concatenate(
             [part.influence(outputs, label, piece) for part, piece in pieces], axis=1
         )
 
     def sensitivity(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Squared length of the influence, (n,)."""
         total = np.zeros(len(outputs))
         for weight, part, piece in zip(
             self.part_weights(), self.parts, self._split(risk), strict=True
@@ -166,7 +156,6 @@ class Several(Joint):
         return Several([measure.weighted_by(weighted) for measure in self.measures], self.weights)
 
     def part_weights(self) -> FloatArray:
-        """How much the variance of each part counts, (parts,)."""
         return super().part_weights() if self.weights is None else np.array(self.weights)
 
 
@@ -212,15 +201,12 @@ class Combination(Measure, ABC):
         return self.joint.class_count()
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
-        """Loss of each item under a label: (n,) labels -> (n, d)."""
         return self.joint.loss(outputs, label)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         return self.mixed(self.joint.value(risk))
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         return self.mixed(self.joint.jacobian(risk).T).T
 
     def facts(self) -> tuple[Fact, ...] | None:
@@ -228,15 +214,12 @@ class Combination(Measure, ABC):
         return self.joint.facts()
 
     def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
-        """Whether the loss is non-zero, (n,)."""
         return self.joint.support(outputs, label)
 
     def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
-        """Weighted total of the losses, (d,)."""
         return self.joint.risk(outputs, label, weight)
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Jacobian times loss: what an item adds to each component, (n, m)."""
         return self.mixed(self.joint.influence(outputs, label, risk))
 
     def ratios(self, component: int) -> FloatArray | None:

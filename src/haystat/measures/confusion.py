@@ -26,7 +26,6 @@ class OneVsRest(ClassMeasure, ABC):
         """The d terms of the loss, from arrays of zeros and ones of any one shape."""
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
-        """Loss of each item under a label: (n,) labels -> (n, d)."""
         return np.stack(self.terms(self.predicted(outputs), self.actual(label)), axis=1)
 
     def facts(self) -> tuple[Fact, ...] | None:
@@ -45,15 +44,12 @@ class Ratio(OneVsRest, ABC):
     lacking = "item that counts"
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         return ratio(risk[:1], risk[1:])
 
     def values(self, risks: FloatArray) -> FloatArray:
-        """`value` at many risks, (S, d) -> (S, m)."""
         return ratio(risks[:, :1], risks[:, 1:])
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
         if risk[1] == 0:
             return np.zeros((1, 2))
         return np.array([[1 / risk[1], -risk[0] / risk[1] ** 2]])
@@ -63,7 +59,6 @@ class Ratio(OneVsRest, ABC):
         return np.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if risk[1] != 0:
             return None
         return f"{self.components[0]} is undefined: no {self.lacking} has been drawn"
@@ -136,25 +131,36 @@ class F1(FBeta):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FowlkesMallows(OneVsRest):
-    """Geometric mean of precision and recall."""
+class OfThreeShares(OneVsRest, ABC):
+    """A measure of the shares of true positives, positives and predicted positives."""
 
-    name = "fowlkes_mallows"
-    is_share = True
-    meaning = "The geometric mean of precision and recall; 100% means no mistakes."
     n_risk = 3
-    scale_free = True
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
         """True positives, positives, predicted positives."""
         return predicted * actual, actual, predicted
 
+    def undefined(self, risk: FloatArray) -> str | None:
+        kinds = ("positive", risk[1]), ("predicted positive", risk[2])
+        lacking = [kind for kind, share in kinds if share == 0]
+        if not lacking:
+            return None
+        return f"{self.components[0]} is undefined: no {' and no '.join(lacking)} has been drawn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FowlkesMallows(OfThreeShares):
+    """Geometric mean of precision and recall."""
+
+    name = "fowlkes_mallows"
+    is_share = True
+    meaning = "The geometric mean of precision and recall; 100% means no mistakes."
+    scale_free = True
+
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         return ratio(risk[:1], np.sqrt(risk[1:2] * risk[2:3]))
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
         value = self.value(risk)
         return finite(
             np.stack(
@@ -166,17 +172,6 @@ class FowlkesMallows(OneVsRest):
                 axis=1,
             )
         )
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
-        lacking = [
-            kind
-            for kind, share in (("positive", risk[1]), ("predicted positive", risk[2]))
-            if share == 0
-        ]
-        if not lacking:
-            return None
-        return f"{self.components[0]} is undefined: no {' and no '.join(lacking)} has been drawn"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +188,9 @@ class Prevalence(OneVsRest):
         return (actual,)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return risk
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         return np.array([[1.0]])
 
     def ratios(self, component: int) -> FloatArray | None:
@@ -210,26 +203,12 @@ class Prevalence(OneVsRest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lift(OneVsRest):
+class Lift(OfThreeShares):
     """Precision over prevalence: how much richer the predicted positives are than the pool."""
 
     name = "lift"
     meaning = "How many times as many positives there are among the predicted ones as in the pool."
-    n_risk = 3
     bounds = (0.0, np.inf)
 
-    def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
-        """True positives, positives, predicted positives."""
-        return predicted * actual, actual, predicted
-
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,); NaN where it is undefined."""
         return ratio(risk[:1], risk[1:2] * risk[2:3])
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
-        kinds = ("positive", risk[1]), ("predicted positive", risk[2])
-        lacking = [kind for kind, share in kinds if share == 0]
-        if not lacking:
-            return None
-        return f"{self.components[0]} is undefined: no {' and no '.join(lacking)} has been drawn"

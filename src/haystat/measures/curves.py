@@ -67,11 +67,9 @@ class OverThresholds(ScoreMeasure, ABC):
         return np.concatenate([reached, reached * actual, actual], axis=1)
 
     def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
-        """Whether the loss is non-zero, (n,)."""
         return (self._bins.codes(outputs) > 0) | (self.actual(label) > 0)
 
     def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
-        """Weighted total of the losses, (d,)."""
         bins, actual = self._bins.codes(outputs), self.actual(label)
         predicted = np.bincount(bins, weight, minlength=self._bins.size)
         hit = np.bincount(bins, weight * actual, minlength=self._bins.size)
@@ -120,12 +118,10 @@ class PRCurve(OverThresholds):
     curve = ("precision", "recall")
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (2L,); NaN where it is undefined."""
         predicted, hit, positive = self._split(risk)
         return np.concatenate([ratio(hit, predicted), ratio(hit, positive)])
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (2L, d); zero where it is undefined."""
         predicted, hit, positive = self._split(risk)
         n_thresholds = len(hit)
         at = np.arange(n_thresholds)
@@ -137,7 +133,6 @@ class PRCurve(OverThresholds):
         return finite(jacobian)
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Jacobian times loss: what an item adds to each component, (n, 2L)."""
         slopes = self._slopes(risk)
         reached = np.arange(len(self.grid)) < self._bins.codes(outputs)[:, None]
         actual = self.actual(label)[:, None]
@@ -146,7 +141,6 @@ class PRCurve(OverThresholds):
         return np.concatenate([of_precision, of_recall], axis=1)
 
     def sensitivity(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Squared length of the influence, (n,)."""
         slopes = self._slopes(risk)
         table = np.zeros((2, self._bins.size))
         np.cumsum(slopes.precision_miss**2, out=table[0, 1:])
@@ -216,7 +210,6 @@ class OneOverThresholds(OverThresholds, ABC):
         """Derivatives by predicted positives (L,), true positives (L,) and positives (1,)."""
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (1, d); zero where it is undefined."""
         return np.concatenate(self.slopes(risk))[None]
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
@@ -229,7 +222,6 @@ class OneOverThresholds(OverThresholds, ABC):
         return self._look_up(table, outputs, label)[:, None]
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if risk[-1] != 0:
             return None
         return f"{self.components[0]} is undefined: no positive has been drawn"
@@ -254,7 +246,6 @@ class AveragePrecision(OneOverThresholds):
     )
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (1,); NaN where it is undefined."""
         precision, step = self._precision_and_step(risk)
         return ratio(precision[None] @ step, risk[-1:])
 
@@ -264,7 +255,6 @@ class AveragePrecision(OneOverThresholds):
         return finite(ratio(hit, predicted)), hit - np.append(hit[1:], 0.0)
 
     def slopes(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Derivatives by predicted positives (L,), true positives (L,) and positives (1,)."""
         predicted, _, positive = self._split(risk)
         precision, step = self._precision_and_step(risk)
         step_share = finite(ratio(step, predicted))

@@ -41,7 +41,6 @@ class PerClass(Joint):
         return self._resolved(**self._joined([self._part(index, schema) for index in indices]))
 
     def for_system(self, system: str) -> Measure:
-        """The same measure of another system, not bound to a pool."""
         return replace(self, measure=replace(self.measure, system=system))
 
     def _part(self, index: int, schema: Schema) -> Measure:
@@ -74,7 +73,6 @@ class Macro(Combination):
         return self._resolved(**self._over(joint))
 
     def for_system(self, system: str) -> Measure:
-        """The same measure of another system, not bound to a pool."""
         return replace(self, measure=replace(self.measure, system=system))
 
     def mixed(self, components: FloatArray) -> FloatArray:
@@ -106,7 +104,6 @@ class Micro(Measure):
         object.__setattr__(self, "_inner", self.measure)
 
     def bind(self, schema: Schema) -> Measure:
-        """The same measure with everything resolved that depends on the pool."""
         located = [
             replace(self.measure, positive=index)._located(schema) for index in self.labels or (0,)
         ]
@@ -115,7 +112,6 @@ class Micro(Measure):
         return bound
 
     def for_system(self, system: str) -> Measure:
-        """The same measure of another system, not bound to a pool."""
         return replace(self, measure=replace(self.measure, system=system))
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
@@ -129,11 +125,9 @@ class Micro(Measure):
         return np.stack([np.sum(term, axis=1) for term in terms], axis=1)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (1,); NaN where it is undefined."""
         return 1 - risk if self.labels is None else self._inner.value(risk)
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (1, d); zero where it is undefined."""
         return np.array([[-1.0]]) if self.labels is None else self._inner.jacobian(risk)
 
     def ratios(self, component: int) -> FloatArray | None:
@@ -146,7 +140,6 @@ class Micro(Measure):
         return self._inner.facts()
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if self.labels is None or risk[1] != 0:
             return None
         return f"{self.components[0]} is undefined: no {self._inner.lacking} has been drawn"

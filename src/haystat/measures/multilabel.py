@@ -78,7 +78,6 @@ class PerLabel(Combination):
         return self._resolved(**self._over(Several(parts)))
 
     def for_system(self, system: str) -> Measure:
-        """The same measure of another system, not bound to a pool."""
         return replace(self, measure=self.measure.for_system(system))
 
     def facts(self) -> tuple[Fact, ...] | None:

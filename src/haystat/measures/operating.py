@@ -99,13 +99,11 @@ class AtPoint(OverLogits, OneOverThresholds, ABC):
         """The measure at a point of the curve."""
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (1,); NaN where it is undefined."""
         if risk[-1] == 0:
             return np.full(1, np.nan)
         return np.array([self._solved(risk)[2].value])
 
     def slopes(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Derivatives by predicted positives (L,), true positives (L,) and positives (1,)."""
         n_thresholds = len(self.grid)
         if risk[-1] == 0:
             return np.zeros(n_thresholds), np.zeros(n_thresholds), np.zeros(1)

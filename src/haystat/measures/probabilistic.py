@@ -34,11 +34,9 @@ class MeanLoss(OfProbabilities):
     """A measure that is the mean of its loss, and so always defined."""
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return risk
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         return np.array([[1.0]])
 
     def undefined(self, risk: FloatArray) -> str | None:
@@ -129,11 +127,9 @@ class CalibrationError(OfProbabilities):
         return loss
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return np.asarray(np.sum(np.abs(risk), keepdims=True))
 
     def values(self, risks: FloatArray) -> FloatArray:
-        """`value` at many risks, (S, d) -> (S, m)."""
         return np.asarray(np.sum(np.abs(risks), axis=1, keepdims=True))
 
     def jacobian(self, risk: FloatArray) -> FloatArray:

@@ -47,11 +47,9 @@ class MeanAbsoluteError(NumberMeasure):
         return np.abs(self.error(outputs, label))
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return risk
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         return np.array([[1.0]])
 
 
@@ -67,11 +65,9 @@ class MeanSquaredError(NumberMeasure):
         return self.error(outputs, label) ** 2
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return risk
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         return np.array([[1.0]])
 
 
@@ -83,7 +79,6 @@ class RootMeanSquaredError(MeanSquaredError):
     lower_is_better = True
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return np.sqrt(risk)
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
@@ -131,7 +126,6 @@ class R2(NumberMeasure):
         return 1 - share if self.definition == "residual" else share
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d); zero where it is undefined."""
         a, b, z, zz, one = risk
         top, bottom = self._parts(risk)
         if self.definition == "residual":

@@ -45,7 +45,6 @@ class ROCCurve(OverLogits):
     scale_free = False
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (2L,); NaN where it is undefined."""
         predicted, hit, positive = self._split(risk)
         return np.concatenate([ratio(predicted - hit, 1 - positive), ratio(hit, positive)])
 
@@ -67,7 +66,6 @@ class ROCCurve(OverLogits):
         return values
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (2L, d); zero where it is undefined."""
         predicted, hit, positive = self._split(risk)
         n_thresholds = len(hit)
         at = np.arange(n_thresholds)
@@ -80,7 +78,6 @@ class ROCCurve(OverLogits):
         return finite(jacobian)
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Jacobian times loss: what an item adds to each component, (n, 2L)."""
         predicted, hit, positive = self._split(risk)
         reached = np.arange(len(self.grid)) < self._bins.codes(outputs)[:, None]
         actual = self.actual(label)[:, None]
@@ -91,7 +88,6 @@ class ROCCurve(OverLogits):
         return np.concatenate([of_rate, of_recall], axis=1)
 
     def sensitivity(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Squared length of the influence, (n,)."""
         predicted, hit, positive = self._split(risk)
         negative = finite(ratio(np.ones(1), 1 - positive))
         rate = finite(ratio(predicted - hit, 1 - positive))
@@ -143,14 +139,12 @@ class ROCAUC(OverLogits, OneOverThresholds):
     scale_free = False
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (1,); NaN where it is undefined."""
         hit, false = self._from_everything(risk)
         positive = risk[-1:]
         ahead = hit[0] * false[0] - np.sum((hit[:-1] - hit[1:]) * (false[:-1] + false[1:])) / 2
         return ratio(np.atleast_1d(ahead), positive * (1 - positive))
 
     def slopes(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Derivatives by predicted positives (L,), true positives (L,) and positives (1,)."""
         hit, false = self._from_everything(risk)
         positive = risk[-1:]
         both = positive * (1 - positive)
@@ -165,7 +159,6 @@ class ROCAUC(OverLogits, OneOverThresholds):
         )
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         if risk[-1] == 1:
             return f"{self.components[0]} is undefined: no negative has been drawn"
         return super().undefined(risk)

@@ -34,11 +34,9 @@ class SoftLabels(Measure):
         return self._mean(outputs, label, self.measure.loss)
 
     def value(self, risk: FloatArray) -> FloatArray:
-        """g: the measure at a risk, (d,) -> (m,)."""
         return self.measure.value(risk)
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (d,) -> (m, d)."""
         return self.measure.jacobian(risk)
 
     def facts(self) -> tuple[Fact, ...] | None:
@@ -46,18 +44,15 @@ class SoftLabels(Measure):
         return self.measure.facts()
 
     def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
-        """Whether the loss is non-zero, (n,)."""
         return np.asarray(np.any(self.loss(outputs, label) != 0, axis=1))
 
     def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
-        """Weighted total of the losses, (d,)."""
         total = np.zeros(self.n_risk)
         for c, share in enumerate(self.share[label].T):
             total += self.measure.risk(outputs, np.full(len(label), c), weight * share)
         return total
 
     def influence(self, outputs: Outputs, label: IntArray, risk: FloatArray) -> FloatArray:
-        """Jacobian times loss: what an item adds to each component, (n, m)."""
         return self._mean(outputs, label, lambda o, c: self.measure.influence(o, c, risk))
 
     def component_bounds(self) -> FloatArray:
@@ -73,7 +68,6 @@ class SoftLabels(Measure):
         return self.measure.component_weights()
 
     def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
         return self.measure.undefined(risk)
 
     def _mean(self, outputs: Outputs, label: IntArray, of_class: OfClass) -> FloatArray:

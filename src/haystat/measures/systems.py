@@ -30,13 +30,11 @@ class SystemMeasure(Measure, ABC):
         object.__setattr__(self, "components", self._prefixed((self.name,)))
 
     def bind(self, schema: Schema) -> Measure:
-        """The same measure with everything resolved that depends on the pool."""
         bound = self._located(schema)
         check_jacobian(bound)
         return bound
 
     def for_system(self, system: str) -> Measure:
-        """The same measure of another system, not bound to a pool."""
         return replace(self, system=system)
 
     def class_count(self) -> int:

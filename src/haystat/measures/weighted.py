@@ -56,7 +56,6 @@ class Weighted(ByFactor):
         super().__post_init__()
 
     def bind(self, schema: Schema) -> Measure:
-        """The same measure with everything resolved that depends on the pool."""
         if self.column not in schema.columns:
             raise UnknownName(
                 f"no column {self.column!r} to weigh by; the pool has {list(schema.columns)}: give "

@@ -30,12 +30,10 @@ class KnownView(LabelView):
     sample_events: FloatArray
 
     def events(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Labels of each region, and how many of them are events, (R,) each; labelled (K, C)."""
         n, events = super().events(labelled * self.counted[:, None])
         return n + self.sample_n, events + self.sample_events
 
     def classes_of_events(self, labelled: IntArray) -> FloatArray:
-        """Pseudo-counts of the classes of events in each group after some labels, (G, C)."""
         return super().classes_of_events(labelled * self.counted[:, None])
 
 

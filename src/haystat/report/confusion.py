@@ -38,7 +38,6 @@ class ConfusionMatrix(SystemMeasure):
         return np.concatenate([[1.0 - risk.sum()], risk])
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
-        """Derivative of `value`, (C * C, C * C - 1)."""
         return np.vstack([-np.ones(len(risk)), np.eye(len(risk))])
 
     def _located(self, schema: Schema) -> Self:

@@ -28,7 +28,8 @@ from haystat.loop.versions import carried
 from haystat.study import sqlite_journal
 from haystat.study.damage import SYMPTOMS, damage_told
 from haystat.study.leases import StudyState
-from haystat.study.sketch_pool import CellDry, chunk_digest, sketch_digest
+from haystat.study.sketch_codec import chunk_digest, sketch_digest
+from haystat.study.sketch_pool import CellDry
 from haystat.study.sqlite_journal import Entry
 from haystat.study.store import Store
 from haystat.study.study import Study

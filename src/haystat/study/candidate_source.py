@@ -12,14 +12,8 @@ from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.known import Known
 from haystat.study.pool_source import Source
-from haystat.study.sketch_pool import (
-    CHUNK,
-    CellDry,
-    Records,
-    SketchPool,
-    chunk_digest,
-    write_chunks,
-)
+from haystat.study.sketch_codec import CHUNK, Records, chunk_digest, write_chunks
+from haystat.study.sketch_pool import CellDry, SketchPool
 from haystat.study.sqlite_journal import SqliteJournal
 
 

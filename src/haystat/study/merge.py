@@ -36,6 +36,12 @@ WITHOUT_MODEL = (
     "design; one study for everybody has a narrower interval"
 )
 
+#: setting -> where labels came from that were there before the first question
+BROUGHT_ALONG = {
+    "known": "began with known labels",
+    "version": "carry over labels of an earlier version",
+}
+
 
 def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float = 0.95) -> Estimate:
     """The measure from the answers of several studies of one pool."""
@@ -74,6 +80,12 @@ def check_mergeable(studies: Sequence[Study]) -> None:
         raise StudyError("give at least two studies to take together")
     for one, other in combinations(studies, 2):
         pair = f"{one.path} and {other.path}"
+        for what, said in BROUGHT_ALONG.items():
+            if what in one.settings or what in other.settings:
+                raise StudyError(
+                    f"{pair}: studies that {said} cannot be taken together, as these would count "
+                    "twice; use one study for everybody"
+                )
         if one.pool.fingerprint != other.pool.fingerprint:
             raise StudyError(f"{pair} are of different pools; only studies of one pool add up")
         for what in ("measure", "design"):
@@ -83,11 +95,6 @@ def check_mergeable(studies: Sequence[Study]) -> None:
                     f"{pair} differ in their {what}: {mine!r} and {others!r}; only studies with "
                     "the same settings add up"
                 )
-        if "known" in one.settings or "known" in other.settings:
-            raise StudyError(
-                f"{pair}: studies that began with known labels cannot be taken together, as these "
-                "would count twice; use one study for everybody"
-            )
         if "stochastic" in (one.settings["oracle"], other.settings["oracle"]):
             raise StudyError(
                 f"{pair} cannot be taken together: with a stochastic oracle answers about an item "

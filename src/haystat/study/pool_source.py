@@ -22,7 +22,7 @@ from haystat.pool.checks import checked_columns
 from haystat.pool.fitted_signals import signal_from_features
 from haystat.pool.memory import Pool
 from haystat.pool.text_signals import from_columns
-from haystat.study.sketch_pool import Records, no_records
+from haystat.study.sketch_codec import Records, no_records
 
 #: options of hs.Pool that a file does not hold
 OPTIONS = ("threshold", "strata", "stratify", "branching", "parents", "classes", "seed")

@@ -44,7 +44,8 @@ from haystat.study.damage import damage_told
 from haystat.study.leases import StudyState
 from haystat.study.pool_source import PoolFile, checked_after, circumstances, source_of
 from haystat.study.question import Question, seconds_of
-from haystat.study.sketch_pool import CellDry, Records, SketchPool, first_shares, write_sketch
+from haystat.study.sketch_codec import Records, first_shares, write_sketch
+from haystat.study.sketch_pool import CellDry, SketchPool
 from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.store import Store
 from haystat.study.versions import (
@@ -354,7 +355,6 @@ class Study(Loop):
             self._store.copy_to(path)
 
     def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
-        """Name, labels carried over and estimate of every version in a file, the first first."""
         with earlier_versions(self, Study) as earlier:
             return [
                 (version_name(one.settings), one.n_carried, one.estimate(level=level))
@@ -389,7 +389,6 @@ class Study(Loop):
         return self.path.name
 
     def new_state(self) -> StudyState:
-        """The state before the first entry."""
         rules = decode_rules(self.settings)
         given = (self.pool, self.measure, self.design, self.seed, self.settings["oracle"], rules)
         state = StudyState(*given, self._known)
@@ -404,7 +403,6 @@ class Study(Loop):
 
     @property
     def given_measure(self) -> Measure:
-        """The measure as it was given, not bound to a pool."""
         return decode_measure(self.settings["measure"], self._given)
 
     def _new_stage(self, state: StudyState, draft: Draft, n: int) -> list[Query]:

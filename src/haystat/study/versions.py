@@ -32,7 +32,7 @@ from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
 from haystat.pool.problem import pose
 from haystat.study.pool_source import Source, circumstances
-from haystat.study.sketch_pool import Records, first_shares, write_sketch
+from haystat.study.sketch_codec import Records, first_shares, write_sketch
 from haystat.study.sqlite_journal import next_entry, write
 from haystat.study.store import Store
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from haystat.errors import BadOption
 
-#: keys that do something else: undo, skip, note, help
-RESERVED = frozenset("usn?hz")
-MORE = "123456789abcdefgijklmopqrtvwxy"
+#: keys that do something else: undo, skip, note, history, help
+RESERVED = frozenset("usno?hz")
+MORE = "123456789abcdefgijklmpqrtvwxy"
 
 
 def label_keys(n_classes: int, own: Sequence[str] = ()) -> list[str]:

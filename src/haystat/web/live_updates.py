@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ class LiveUpdates:
     def __init__(self, queue: WriteQueue, reader: Reader, wanted: float) -> None:
         self.wanted = wanted
         self.opinions: list[tuple[Any, str | None, Any]] = []
+        self.decided: dict[Any, tuple[str | None, Any]] = {}
         self._desk = queue
         self._reader = reader
         self._taking = asyncio.Lock()
@@ -142,8 +143,8 @@ class LiveUpdates:
         self._news = asyncio.Event()
 
     async def _take(self, read: Callable[[Any], Awaitable[Any]]) -> dict[str, Any]:
-        opinions = list(self.opinions)
-        found, first, seconds = await read(lambda study: _read(study, self.wanted, opinions))
+        people = list(self.opinions), dict(self.decided)
+        found, first, seconds = await read(lambda study: _read(study, self.wanted, *people))
         self._remember(found["point"])
         # Kappa may load a large package, which must not hold up anybody's answer.
         found["agreement"] = await asyncio.to_thread(agreement_of, first, seconds)
@@ -160,9 +161,11 @@ class LiveUpdates:
             self._points = self._points[:-1][::2] + self._points[-1:]
 
 
-def _read(study: Study, wanted: float, opinions: Opinions) -> tuple[dict[str, Any], Any, Any]:
+def _read(
+    study: Study, wanted: float, opinions: Opinions, decided: Mapping[Any, Any]
+) -> tuple[dict[str, Any], Any, Any]:
     with study.reading() as state:
-        return (snapshot(state, wanted, now_utc()), *first_answers(state, opinions))
+        return (snapshot(state, wanted, now_utc()), *first_answers(state, opinions, decided))
 
 
 def _past_points(path: Path, enough: Callable[[], bool]) -> list[dict[str, Any]]:

@@ -203,6 +203,13 @@ class Nothing(Struct):
     """There is nothing more to say."""
 
 
+class Decide(Asker, kw_only=True):
+    """What is right, where people differ."""
+
+    item: Item
+    label: Label
+
+
 class Release(Asker):
     """Questions come back."""
 
@@ -215,6 +222,13 @@ class Release(Asker):
 # --- how a study is made
 
 
+class System(Struct):
+    """Columns of a system beside the first."""
+
+    score: ColumnName
+    prediction: Text = ""
+
+
 class Wish(Struct, kw_only=True):
     """A study of a file."""
 
@@ -222,6 +236,10 @@ class Wish(Struct, kw_only=True):
     score: Annotated[ColumnName, Meta(description="Column with the score.")]
     id: Text = ""
     prediction: Text = ""
+    systems: Annotated[
+        list[System],
+        Meta(max_length=20, description="Further systems, evaluated beside the first."),
+    ] = []
     show: Annotated[ColumnNames, Meta(description="Columns that the person who labels sees.")] = []
     images: Annotated[
         list[Shown], Meta(max_length=100, description="Columns with paths of pictures.")
@@ -397,6 +415,28 @@ class Disagreements(Struct):
     disagreements: list[Disagreement]
     total: int
     answers: int
+
+
+class Opinion(Struct):
+    """What somebody said."""
+
+    annotator: str
+    label: Any
+
+
+class Difference(Struct):
+    """An item that people answered differently; the first answer counts until it is decided."""
+
+    item: Item
+    opinions: list[Opinion]
+    record: dict[str, Any]
+
+
+class Differences(Struct):
+    """Some of them, and how many there are."""
+
+    differences: list[Difference]
+    total: int
 
 
 class Taken(Struct):

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from haystat.web import body, models, webhook
-from haystat.web.routes import api, decisions, manage
+from haystat.web.routes import api, decisions, manage, opinions
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 
@@ -91,6 +91,8 @@ OPERATIONS = {
         Operation("GET", "/api/threshold", decisions.threshold, managers=True),
         Operation("GET", "/api/gate", decisions.gate, managers=True),
         Operation("GET", "/api/disagreements", api.disagreements, managers=True),
+        Operation("GET", "/api/differences", opinions.differing, managers=True),
+        Operation("POST", "/api/decide", opinions.decide, STUDY, managers=True),
         Operation("GET", "/api/events", api.events, gives=EVENTS),
         Operation("GET", "/api/files", manage.list_files, managers=True),
         Operation("GET", "/api/preview", manage.preview, managers=True),

@@ -130,14 +130,20 @@ def agreement_of(first: Mapping[Any, tuple[str | None, int]], opinions: Opinions
     return {"share": found.share, "kappa": found.kappa, "items": found.n_items}
 
 
-def first_answers(state: StudyState, opinions: Opinions) -> tuple[dict[Any, Any], list[Any]]:
-    """What `agreement_of` takes, for the items that have a second opinion."""
+def first_answers(
+    state: StudyState, opinions: Opinions, decided: Mapping[Any, Any]
+) -> tuple[dict[Any, Any], list[Any]]:
+    """What `agreement_of` takes, for the items that have a second opinion.
+
+    decided: by item, who said what before a manager decided; that is what the first person said.
+    """
     first = {}
     for item, _, _ in opinions:
         asked = state.ledger.questions_about(state.questions.index_of.get(item, -1))
         answer = state.answer_to(asked[0]) if asked else None
         if answer is not None and answer.label is not None:
-            first[item] = (answer.who, state.label_of(answer.label))
+            who, label = decided.get(item, (answer.who, answer.label))
+            first[item] = (who, state.label_of(label))
     newest = {(item, who): label for item, who, label in opinions}
     known = state.questions.label_index
     seconds = [(item, who, known[v]) for (item, who), v in newest.items() if v in known]

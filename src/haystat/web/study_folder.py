@@ -9,7 +9,7 @@ from pathlib import Path
 
 from haystat.errors import BadOption, StudyError
 from haystat.study.study import Study
-from haystat.web import labelling
+from haystat.web import differences, labelling
 from haystat.web.live_updates import LiveUpdates
 from haystat.web.options import PageOptions, kept_options
 from haystat.web.reader import Reader
@@ -140,6 +140,7 @@ class StudyFolder:
         queue, reader = WriteQueue(study), Reader(study.path)
         watch = LiveUpdates(queue, reader, options.wanted or self.settings.wanted)
         watch.opinions = labelling.second_opinions(entries)
+        watch.decided = differences.decisions(entries)
         return Room(name, queue, reader, watch, options, entries[0].hash[:16])
 
 

@@ -78,7 +78,7 @@ def _create(path: Path, file: Path, wish: models.NewStudy, known: Path | None) -
         study = Study.create(
             path,
             source,
-            wish.measure,
+            _measure(wish),
             wish.design or None,
             random_state=source.options["seed"],
             known=labels,
@@ -105,20 +105,29 @@ def _planned(file: Path, wish: models.Wish, wanted: float) -> dict[str, Any]:
     with suitable():
         pool, _ = source.read()
         width = wish.wanted or wanted
-        found = make_plan(pool, wish.measure, width, worlds=WORLDS, cap=CAP, **chosen)
+        found = make_plan(pool, _measure(wish), width, worlds=WORLDS, cap=CAP, **chosen)
     names = ("labels", "low", "high", "passive", "cap", "width", "design")
     return {name: getattr(found, name) for name in names}
 
 
 def _source(file: Path, wish: models.Wish) -> PoolFile:
     """Where the pool lies, once it is known that the server can read it."""
-    prediction, id_ = ((wish.prediction,) if wish.prediction else ()), wish.id or None
+    score = (wish.score, *(system.score for system in wish.systems))
+    predicted = (wish.prediction, *(system.prediction for system in wish.systems))
+    prediction, id_ = tuple(name for name in predicted if name), wish.id or None
     further = [name for name in (id_, wish.weight) if name]
-    check_table(file, {wish.score, *prediction, *wish.show, *further})
+    check_table(file, {*score, *prediction, *wish.show, *further})
     options: dict[str, Any] = {"classes": _values(wish.classes), "seed": seed_from(wish.seed)}
     options |= {} if wish.threshold is None else {"threshold": wish.threshold}
     shown, weight = tuple(wish.show), wish.weight or None
-    return PoolFile(str(file), (wish.score,), id_, prediction, (), shown, options, weight=weight)
+    with suitable():
+        return PoolFile(str(file), score, id_, prediction, (), shown, options, weight=weight)
+
+
+def _measure(wish: models.Wish) -> measures.Measure:
+    """The measure, of each system where there are several."""
+    measure = measures.resolve(wish.measure)
+    return measures.ForSystems(measure) if wish.systems else measure
 
 
 def page_options(wish: models.Wish) -> PageOptions:

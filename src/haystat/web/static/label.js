@@ -5,7 +5,7 @@ import { markdown } from "./chat.js";
 import { $, Refused, at, boot, chart, count, goalText, listen, post, settling, several, showEstimate, wait } from "./common.js";
 import { openOutbox, send as sendLater, unsent } from "./outbox.js";
 import { earlier, showHistory } from "./history.js";
-import { showRecord, spoken } from "./record.js";
+import { showRecord, spoken, withLinks } from "./record.js";
 
 const BATCH = 10; // questions of one stage; the design learns between stages
 const RENEW = 100_000; // the server keeps a question for us for 5 minutes
@@ -327,7 +327,7 @@ setInterval(renew, RENEW);
 document.addEventListener("visibilitychange", () => { if (Date.now() - renewed > 2 * RENEW) renew(); });
 
 $("who-name").textContent = who;
-if (boot.guidelines) $("guidelines-text").replaceChildren(markdown(boot.guidelines));
+if (boot.guidelines) $("guidelines-text").replaceChildren(withLinks(markdown(boot.guidelines)));
 const living = await ownTab();
 keep("haystat tab", tab);
 $("record").focus({ preventScroll: true });

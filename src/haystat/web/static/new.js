@@ -2,9 +2,10 @@
 
 import { $, Away, count, get, post } from "./common.js";
 import { further, offerFiles, offerWeights } from "./known.js";
+import { offerSystems, systems } from "./systems.js";
 
-const NONE = "(none)";
-let file = "", planning = 0, pictures = [];
+const NONE = "(none)", PAUSE = 800; // milliseconds
+let file = "", planning = 0, soon = 0, pictures = [];
 
 const failed = (error) => { $("error").textContent = error instanceof Away ? "The server is away; try again." : error.message; $("error").hidden = false; };
 const options = (id, names, chosen) => { $(id).replaceChildren(...names.map((name) => new Option(name === "" ? NONE : name, name, false, name === chosen))); };
@@ -27,7 +28,7 @@ async function choose(name) {
     fill(found.columns, found.guess);
     if (!$("name").value) $("name").value = name.replace(/\.[^.]+$/, "").replace(/[^\p{L}\p{N} -]+/gu, "-");
     for (const id of ["columns", "wish", "last"]) $(id).disabled = false;
-    plan();
+    changed();
   } catch (error) { $("last").disabled = false; failed(error); }
 }
 
@@ -54,6 +55,7 @@ function fill(columns, guess) {
   options("score", numbers.length ? numbers : names, guess.score);
   options("id", ["", ...names], guess.id ?? "");
   offerWeights(numbers);
+  offerSystems(numbers, names, changed);
   options("prediction", ["", ...names], guess.prediction ?? "");
   $("show").replaceChildren(...names.map((name) => {
     const label = document.createElement("label"), box = document.createElement("input");
@@ -70,10 +72,10 @@ const listed = (id) => $(id).value.split(",").map((part) => part.trim()).filter(
 function wish() {
   const number = (id) => ($(id).value.trim() === "" ? null : Number($(id).value.replace(",", ".")));
   const threshold = number("threshold"), wanted = number("wanted");
-  const show = [...document.querySelectorAll("#show input:checked")].map((box) => box.value);
+  const show = [...document.querySelectorAll("#show input:checked:enabled")].map((box) => box.value);
   const given = {
     file, score: $("score").value, id: $("id").value, prediction: $("prediction").value,
-    show: show.filter((name) => name !== $("score").value && name !== $("prediction").value),
+    systems: systems(), show,
     images: show.filter((name) => pictures.includes(name)),
     measure: $("measure").value, design: $("design").value, prompt: $("prompt").value.trim(),
     names: [$("no").value.trim() || "No", $("yes").value.trim() || "Yes"],
@@ -109,6 +111,15 @@ async function plan() {
   } catch (error) { if (mine === planning) box.textContent = error.message || "No plan yet."; }
 }
 
+/** Nobody sees a score or a prediction. */
+function changed() {
+  const said = [{ score: $("score").value, prediction: $("prediction").value }, ...systems()].flatMap((one) => [one.score, one.prediction]);
+  for (const box of document.querySelectorAll("#show input")) box.disabled = said.includes(box.value);
+  // A plan takes seconds, and the study waits for those that are under way: one for each pause.
+  clearTimeout(soon);
+  soon = setTimeout(plan, PAUSE);
+}
+
 async function upload(chosen) {
   $("error").hidden = true;
   const bar = $("uploading");
@@ -124,7 +135,7 @@ async function upload(chosen) {
 
 $("file").addEventListener("change", () => choose($("file").value));
 $("upload").addEventListener("change", () => { const [chosen] = $("upload").files; if (chosen) upload(chosen); });
-for (const id of ["score", "prediction", "measure", "design", "wanted", "threshold"]) $(id).addEventListener("change", plan);
+for (const id of ["score", "prediction", "measure", "design", "wanted", "threshold", "classes"]) $(id).addEventListener("change", changed);
 $("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   $("error").hidden = true;

@@ -35,6 +35,14 @@ export function linked(text) {
   });
 }
 
+/** The same for a box of texts, such as guidelines. */
+export function withLinks(box) {
+  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT), found = [];
+  while (walker.nextNode()) if (/https?:\/\//.test(walker.currentNode.data)) found.push(walker.currentNode);
+  for (const node of found) node.replaceWith(...linked(node.data));
+  return box;
+}
+
 function value(parts, className, picture) {
   const box = element("div", `value ${className}`);
   if (picture) { box.append(picture); return box; }

@@ -1,6 +1,7 @@
 // The numbers, live.
 
 import { $, along, at, boot, chart, count, get, goalText, listen, post, settling, several, shown, showEstimate } from "./common.js";
+import { lookDifferences } from "./differences.js";
 
 const drawSettling = chart($("chart"), settling(false));
 const drawAlong = chart($("along"), along);
@@ -55,6 +56,7 @@ listen((found) => {
   people(found);
   warnings(found);
   lookOpen();
+  if ($("differences")) lookDifferences();
   drawSettling(found.points);
   drawAlong(found.along.map((bar) => ({ ...bar, range: range(bar) })));
   document.title = `${shown(found.estimate.components[0].value)} · ${boot.study}`;

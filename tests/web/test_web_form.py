@@ -1,0 +1,65 @@
+"""A study made with the form of the page, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from web_case import press, saved
+
+import haystat as hs
+
+pytestmark = [pytest.mark.xdist_group("browser")]
+
+
+def test_a_study_from_an_uploaded_csv(served, open_page, tmp_path):
+    address, path, _ = served
+    rows = [f"p{i},{(i * 37 % 1000) / 1000},Ann {i % 90},Anne {i % 90}" for i in range(1000)]
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "my pairs.csv").write_text("\n".join(["pair,score,name_l,name_r", *rows]))
+    page = open_page(f"{address}/new")
+    page.set_input_files("#upload", tmp_path / "up" / "my pairs.csv")
+    page.wait_for_selector("#preview table")
+    assert page.input_value("#score") == "score"
+    assert page.input_value("#id") == "pair"
+    page.fill("#name", "from the browser")
+    page.fill("#prompt", "One person?")
+    page.fill("#wanted", "0.2")
+    page.fill("#threshold", "0.5")
+    page.click("#create")
+    page.wait_for_url("**/label?study=from*")
+    page.wait_for_selector("#record .item-id")
+    assert page.inner_text("#prompt") == "One person?"
+    assert page.inner_text(".answer >> nth=1").split()[-1] == "Yes"
+    press(page, "j")
+    saved(page)
+    with hs.Study.open(path.parent / "from the browser.haystat") as study:
+        assert study.status().labels == 1
+        assert study.settings["source"]["score"] == ["score"]
+
+
+def test_a_study_of_two_systems_and_three_classes_from_the_form(served, open_page):
+    address, path, _ = served
+    kinds = ("spam", "news", "other")
+    rows = [
+        f"m{i},{i / 900},{kinds[i % 3]},{1 - i / 900},{kinds[i % 2]},text {i}" for i in range(900)
+    ]
+    (path.parent / "mails.csv").write_text("\n".join(["id,old,old_says,new,new_says,text", *rows]))
+    open_page.may_complain = True  # a form that is half filled in has no plan yet
+    page = open_page(f"{address}/new")
+    page.select_option("#file", "mails.csv")
+    page.wait_for_selector("#preview table")
+    page.select_option("#score", "old")
+    page.select_option("#prediction", "old_says")
+    page.click("#add-system")
+    page.select_option(".system select >> nth=0", "new")
+    page.select_option(".system select >> nth=1", "new_says")
+    page.fill("#classes", "spam, news, other")
+    page.select_option("#measure", "f1_macro")
+    page.click("#create")
+    page.wait_for_url("**/label?study=mails*")
+    page.wait_for_selector("#record .item-id")
+    assert [text.split()[-1] for text in page.locator(".answer").all_inner_texts()] == list(kinds)
+    press(page, "2")
+    saved(page)
+    with hs.Study.open(path.parent / "mails.haystat") as study:
+        assert [answer.label for answer in study.answers] == ["news"]
+        assert study.measure.components == ("old:f1_macro", "new:f1_macro")
