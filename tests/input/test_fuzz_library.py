@@ -182,7 +182,7 @@ def calls(folder):
             "pool": pool, "design": "adaptive", "epsilon": 1e-9, "delta": 0.0, "tolerance": 1e-6}),
         "assisted": (evaluated, {"pool": pool, "slope": 1.5, "slope_sd": 0.4, "uniform": (0.1, 0.3),
                                  "by_region": 0.8, "rare": 0.003, "dense": 0.2, "least": 0.01,
-                                 "bend_sds": (0.9, 2.4), "n_draws": 50}),
+                                 "n_draws": 50}),
         "oasis": (evaluated, {"pool": pool, "design": "oasis", "epsilon": 0.1, "strength": 2.0}),
         "stochastic": (evaluated, {"pool": pool, "oracle": "stochastic", "design": "passive"}),
         "ask": (of("ask"), {"n": 2}),
