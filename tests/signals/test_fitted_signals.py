@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import haystat as hs
 from haystat.cli import app
+from haystat.decisions.doubts import PoolWarning
 from haystat.errors import BadOption, BadSignal, LengthMismatch, UnknownName
 from haystat.loop import refits
 from haystat.pool.fitted_signals import FOLDS, N_FOLDS
@@ -136,13 +137,33 @@ def test_the_same_labels_lead_to_the_same_draws(early, tmp_path):
         hs.Evaluation.load(path, hs.Pool(score, threshold=0.0, signals={"f": turned}))
 
 
-def test_known_labels_fit_the_signal_at_once_and_replay():
+def test_known_labels_fit_the_signal_at_once_and_replay(tmp_path):
     features, score, label = made()
     items = np.random.default_rng(3).choice(SIZE, 400, replace=False)
     known = hs.Known.found({int(item): int(label[item]) for item in items})
     evaluation, estimate = evaluated(features, score, label, 40, known=known)
     assert set(estimate.signals) == {"f"}
-    assert evaluation.ask(1)
+    evaluation.save(tmp_path / "log.jsonl")
+    pool = hs.Pool(score, threshold=0.0, signals={"f": hs.signal_from_features(features)})
+    again = hs.Evaluation.load(tmp_path / "log.jsonl", pool)
+    assert again.estimate().value == estimate.value
+    assert [query.item for query in again.ask(9)] == [query.item for query in evaluation.ask(9)]
+
+
+def test_a_study_fits_its_signal_to_known_labels_and_says_so_without_any(tmp_path):
+    features, score, label = made()
+    items = np.random.default_rng(3).choice(SIZE, 400, replace=False)
+    known = hs.Known.found({int(item): int(label[item]) for item in items})
+    pool = hs.Pool(score, threshold=0.0, signals={"f": hs.signal_from_features(features)}, seed=1)
+    given = {"measure": "f1", "random_state": 0, "candidates": 100}
+    with hs.Study.create(tmp_path / "s.haystat", pool, known=known, **given):
+        pass
+    with hs.Study.open(tmp_path / "s.haystat", pool=pool) as study:
+        queries = study.ask(150)  # more than the file has kept
+        study.tell({query.item: int(label[query.item]) for query in queries})
+        assert set(study.estimate().signals) == {"f"}
+    with pytest.warns(PoolWarning, match=r"signal from f is fitted to labels.*haystat next"):
+        hs.Study.create(tmp_path / "t.haystat", pool, **given).close()
 
 
 def test_positives_that_the_score_hides_are_found_by_features():

@@ -4,7 +4,7 @@ A term is the place of a signal less its mean among items of about the same scor
 along the score keeps its meaning and a signal speaks about what the score does not say. Its slope
 is small beforehand, and the slope may change once. Hidden positives lie anywhere, or else where
 signals point: a share of 1 / J of them by each, equally likely at every power of its rank, or in
-its top alone, which is as large as the number of predicted positives.
+and near its top, which is as large as the number of predicted positives.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from haystat.pool.signals import CellSignals
 
 BEND = -0.75  # where the slope of a signal changes, in t from the place of the decision threshold
 EVERYWHERE = 0.2  # of the hidden positives that signals point at, which lie anywhere after all
-RARELY = 0.01  # the same where they are all in the top of a signal
-CHANCE = np.array([0.5, 0.45, 0.05])  # of the tilts: anywhere, as the signals say, their top alone
-FALL = 3.0  # power of the rank by which fewer are found beyond the top of a signal
+RARELY = 0.01  # the same where they are in and near the top of a signal
+CHANCE = np.array([0.5, 0.25, 0.25])  # of the tilts: anywhere, as the signals say, their top
+FALL = 1.0  # power of the rank by which fewer are found beyond the top of a signal
 
 
 def hints_of(
@@ -67,7 +67,7 @@ def _beyond(
 
 
 def _tilts(place: FloatArray, threshold: float, low: BoolArray, total: FloatArray) -> FloatArray:
-    """A flat one, one that follows the signals, and one that ends with their top, (3, R)."""
+    """A flat one, one that follows the signals, and one that falls off below their top, (3, R)."""
     flat = np.ones(len(total))
     n_low = total[low].sum()
     if n_low == 0:
