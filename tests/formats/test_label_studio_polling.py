@@ -384,14 +384,32 @@ def test_ctrl_c_ends_a_running_watch_with_a_summary(study, label_studio):
         text=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
-    deadline = time.monotonic() + 60
-    while label_studio.asked < 3 and time.monotonic() < deadline:
+    deadline = time.monotonic() + 200
+    while label_studio.asked < 3 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=60)
+    assert label_studio.asked >= 3, error
     assert process.returncode == 130, error
     assert "10 labels taken" in out
     assert "Traceback" not in error
+
+
+def test_ctrl_c_while_answers_are_taken_lets_them_be_taken(
+    study, label_studio, run_main, monkeypatch
+):
+    take = poll.Taking.take
+
+    def interrupted(*given):
+        os.kill(os.getpid(), signal.SIGINT)
+        return take(*given)
+
+    monkeypatch.setattr(poll.Taking, "take", interrupted)
+    code, out, _ = run_main("import", study, *options(label_studio, "--watch", "60"))
+    assert (code, label_studio.asked) == (130, 1)
+    assert "10 labels taken" in out
+    with hs.Study.open(study) as opened:
+        assert opened.n_labels == 10
 
 
 def test_the_token_is_in_no_message(study, label_studio, run_main):

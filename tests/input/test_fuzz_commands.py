@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import haystat as hs
 from haystat import cli
+from haystat.demo.traces import write_traces
 
 EXAMPLES = int(os.environ.get("HAYSTAT_FUZZ", "4"))
 PHASES = [phase for phase in Phase if EXAMPLES <= 20 or phase is not Phase.shrink]
@@ -29,6 +30,10 @@ COMMANDS = [
     "new made.haystat pool.parquet --score s --score t --measure precision,recall --candidates 9",
     "new made.haystat pool.jsonl --score s --classes 0,1 --threshold 0.5 --design adaptive",
     "new made.haystat pool.csv --id id --score s --engine duckdb --option slope=1.5",
+    "new made.haystat pool.csv --id id --score s --signal t --weight w --strata 3 --after text",
+    "new made.haystat pool.csv --id id --score s --known known.csv --known-as sample "
+    "--inclusion 0.5",
+    "new made.haystat traces.jsonl --from openai-evals --judge policy --fails no",
     "ask s.haystat -n 2 --annotator ann --lease 1h",
     "ask s.haystat --json",
     "tell s.haystat 3=1 answers.csv --annotator ann --correct",
@@ -50,6 +55,13 @@ COMMANDS = [
     "import s.haystat qrels --from trec",
     "pool run --from trec -o made.parquet",
     "pool pool.csv --from splink -o made.csv",
+    "pool traces.jsonl --from openai-evals -o made.parquet --judge policy",
+    "pool wild.json --from promptfoo -o made.csv",
+    "pool wild.json --from inspect -o made.csv",
+    "pool wild.json --from deepeval -o made.csv",
+    "pool wild.jsonl --from mlflow -o made.csv",
+    "pool wild.jsonl --from phoenix -o made.csv",
+    "export s.haystat --to mlflow -o made.json",
     "sketch pool.csv -o made.sketch --id id --score s --show text --candidates 9",
     "threshold s.haystat --precision 0.9 --level 0.9",
     "threshold s.haystat --f1 best --json",
@@ -92,6 +104,7 @@ def shelf(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
     scores = np.linspace(0.05, 0.95, SIZE)
     frame = pd.DataFrame({"id": range(SIZE), "s": scores, "t": scores[::-1], "text": "é"})
+    frame["w"] = np.arange(SIZE) + 1
     frame["p"] = (scores > 0.5).astype(int)
     frame.to_csv(folder / "pool.csv", index=False)
     frame.to_parquet(folder / "pool.parquet")
@@ -106,6 +119,8 @@ def shelf(tmp_path_factory):
     rows = [{"item": item, "label": 1} for item in items[:2]]
     pd.DataFrame(rows).to_csv(folder / "answers.csv", index=False)
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pd.DataFrame({"item": items[:2], "label": [1, 0]}).to_csv(folder / "known.csv", index=False)
+    write_traces(folder / "traces.jsonl", n=20, seed=1)
     (folder / "tasks.json").write_text("[]")
     (folder / "run").write_text("301 Q0 FT1 1 0.5 t\n301 Q0 FT2 2 0.4 t\n")
     (folder / "qrels").write_text("301 0 FT1 1\n")

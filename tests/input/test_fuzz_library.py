@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from wild import WILD, outcome
 
 import haystat as hs
+from haystat.demo.traces import write_traces
+from haystat.formats import FORMATS, read_log, read_replies
 from haystat.study import PoolFile, merged_estimate, verify
 
 EXAMPLES = int(os.environ.get("HAYSTAT_FUZZ", "8"))
@@ -58,6 +60,8 @@ def shelf(tmp_path_factory):
         study.tell({question.item: int(TRUTH[question.item]) for question in study.ask(4)}, "ann")
         study.ask(3, "bob")
     asked().save(folder / "log.jsonl")
+    write_traces(folder / "traces.jsonl", n=SIZE, seed=1)
+    (folder / "tasks.json").write_text("[]")
     before = os.getcwd()
     os.chdir(folder)
     yield folder
@@ -96,6 +100,34 @@ def of(method, **options):
     return lambda **arguments: getattr(asked(**options), method)(**arguments)
 
 
+def next_study(folder, method):
+    """The next version of a study, which is a file of its own."""
+    path = folder / "next.haystat"
+
+    def call(**arguments):
+        with hs.Study.open(folder / "s.haystat", pool=small_pool()) as study:
+            try:
+                with getattr(study, method)(path=path, **arguments) as later:
+                    later.ask(2)
+                assert verify(path).ok
+            finally:
+                path.unlink(missing_ok=True)
+
+    return call
+
+
+class Model:
+    """A fitted estimator, as far as a pool needs one."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, X):
+        return np.stack([1 - SCORES, SCORES], axis=1)
+
+    def predict(self, X):
+        return TRUTH
+
+
 def told(item, label, **options):
     if isinstance(item, Hashable):
         asked(**options).tell({item: label})
@@ -114,35 +146,52 @@ def calls(folder):
     table = {"source": folder / "pool.parquet", "id": "id", "score": "score", "prediction": "p"}
     frame = pd.read_parquet(folder / "pool.parquet")
     pending = [query.item for query in asked().pending]
+    answered, softly = asked().answers[0].item, asked(oracle="stochastic").pending[0]
     features = np.arange(2.0 * SIZE).reshape(SIZE, 2)
     with hs.Study.open(folder / "s.haystat") as study:
         item, known = study.pending[0].item, study.answers[0].item
     return {
         "Pool": (hs.Pool, {"scores": SCORES, **many, "threshold": 0.5, "strata": 3,
                            "stratify": "csf", "branching": 2, "parents": None, "columns": None,
-                           "classes": (0, 1), "deviations": None, "seed": 0}),
+                           "classes": (0, 1), "deviations": None, "seed": 0,
+                           "signals": {"other": SCORES[::-1]}, "weight": SCORES}),
         "Pool of numbers": (hs.Pool, {"scores": SCORES, "classes": None, "deviations": SCORES,
                                       "strata": 3}),
         "from_frame": (hs.Pool.from_frame, {"frame": frame, "score": "score", "id": "id",
-                                            "prediction": "p", "columns": ["text"]}),
+                                            "prediction": "p", "columns": ["text"],
+                                            "signals": ["p"], "weight": "score", "strata": 3}),
+        "multi_label": (hs.Pool.multi_label, {
+            "scores": {"cat": SCORES, "dog": SCORES[::-1]}, "predictions": None,
+            "threshold": {"cat": 0.5, "dog": 0.6}, "ids": None, "strata": 3}),
+        "from_estimator": (hs.from_estimator, {
+            "estimator": Model(), "X": features, "ids": None, "threshold": None, "name": "m",
+            "strata": 3}),
+        "census": (lambda labels: evaluated(pool=pool, known=hs.Known.census(labels)), {
+            "labels": {10: 1, 11: 0}}),
+        "sample": (lambda **given: evaluated(pool=pool, known=hs.Known.sample(**given)), {
+            "labels": {3: 1, 4: 0}, "inclusion": {3: 0.5, 4: 0.5}}),
+        "found": (lambda labels: evaluated(pool=pool, known=hs.Known.found(labels)), {
+            "labels": {3: 1, 4: 0}}),
         "strata_from_features": (hs.strata_from_features, {
             "features": features, "method": "kdtree", "n_strata": 3, "random_state": 0}),
         "Evaluation": (evaluated, {
             "pool": pool, "measure": "f1", "design": "assisted", "oracle": "deterministic",
             "random_state": 0, "annotators": None, "answers_per_item": 1,
-            "disagreement": "majority"}),
+            "disagreement": "majority", "known": {3: 1}}),
         "Evaluation with options": (evaluated, {
             "pool": pool, "design": "adaptive", "epsilon": 1e-9, "delta": 0.0, "tolerance": 1e-6}),
         "assisted": (evaluated, {"pool": pool, "slope": 1.5, "slope_sd": 0.4, "uniform": (0.1, 0.3),
-                                 "by_cell": 0.8, "rare": 0.003, "dense": 0.2, "cap": 0.01}),
+                                 "by_region": 0.8, "rare": 0.003, "dense": 0.2, "least": 0.01,
+                                 "n_draws": 50}),
         "oasis": (evaluated, {"pool": pool, "design": "oasis", "epsilon": 0.1, "strength": 2.0}),
         "stochastic": (evaluated, {"pool": pool, "oracle": "stochastic", "design": "passive"}),
         "ask": (of("ask"), {"n": 2}),
         "tell": (of("tell"), {"answers": {pending[0]: 1}, "annotator": None}),
-        "tell one": (told, {"oracle": "deterministic",
-            "item": pending[0], "label": 1}),
-        "tell softly": (told, {"oracle": "stochastic",
-            "item": 3, "label": 0.5}),
+        "tell one": (told, {"oracle": "deterministic", "item": pending[0], "label": 1}),
+        "tell softly": (told, {"oracle": "stochastic", "item": softly, "label": 0.5}),
+        "skip": (of("skip"), {"item": pending[0], "reason": "torn", "annotator": None}),
+        "correct": (of("correct"), {"item": answered, "label": 1, "reason": "x",
+                                    "annotator": None}),
         "pending_for": (of("pending_for"), {"annotator": "ann"}),
         "estimate": (of("estimate"), {"measure": "recall", "level": 0.9, "pool": None,
                                       "covariance": "sample", "stage_weights": "draws"}),
@@ -152,7 +201,7 @@ def calls(folder):
         "gate": (lambda need, **options: hs.gate(asked(), need, **options), {
             "need": "f1>=0.5", "level": 0.9, "interval": "anytime", "baseline": None}),
         "run": (of("run"), {"oracle": oracle, "budget": 8, "batch_size": 3, "until": None}),
-        "an oracle": (lambda answer: asked().run(lambda items: answer, 8), {"answer": [1]}),
+        "an oracle": (lambda answer: asked().run(lambda items: answer, 8), {"answer": [1] * 4}),
         "save": (of("save"), {"path": folder / "saved.jsonl"}),
         "load": (hs.Evaluation.load, {"path": folder / "log.jsonl", "pool": pool,
                                       "measure": None, "design": None}),
@@ -178,9 +227,9 @@ def calls(folder):
                                  "budget": 6, "batch_size": 3, "design": None, "random_state": 0}),
         "open_pool": (hs.open_pool, {
             **table, "probability": None, "columns": ("text",), "show": ("text",), "sides": None,
-            "unblocked": None, "deviation": None, "table": None, "engine": None, "threshold": 0.5,
-            "strata": 3, "stratify": "csf", "branching": 2, "parents": None, "classes": (0, 1),
-            "seed": 0, "candidates": 10}),
+            "unblocked": None, "deviation": None, "signals": (), "table": None,
+            "engine": None, "threshold": 0.5, "strata": 3, "stratify": "csf", "branching": 2,
+            "parents": None, "classes": (0, 1), "seed": 0, "candidates": 10}),
         "open_pool of a sketch": (hs.open_pool, {"source": folder / "pool.sketch"}),
         "EnginePool.save": (hs.open_pool(folder / "pool.sketch").save, {
             "path": folder / "again.sketch"}),
@@ -195,7 +244,7 @@ def calls(folder):
         "Study.create": (create, {
             "path": folder / "new.haystat", "pool": pool, "measure": "f1", "design": "assisted",
             "oracle": "deterministic", "random_state": 0, "show": {"name": ["x"] * SIZE},
-            "candidates": 10}),
+            "candidates": 10, "known": {3: 1}, "after": ("name",)}),
         "Study.open": (opened, {"path": folder / "s.haystat", "pool": None, "show": None,
                                 "measure": None, "design": None}),
         "Study.ask": (in_study(folder, "ask"), {"n": 2, "annotator": "ann", "lease": "1h",
@@ -211,20 +260,39 @@ def calls(folder):
         "Study.held_by": (in_study(folder, "held_by"), {"annotator": "bob"}),
         "Study.record_of": (in_study(folder, "record_of"), {"item": item}),
         "Study.copy_to": (in_study(folder, "copy_to"), {"path": folder / "copy.haystat"}),
+        "Study.revealed": (in_study(folder, "revealed"), {"item": known}),
+        "Study.threshold": (in_study(folder, "threshold"), {
+            "system": None, "level": 0.9, "recall": 0.5, "false_positive_rate": None}),
+        "Study.next": (next_study(folder, "next"), {
+            "pool": pool, "name": "v2", "measure": None, "max_age": "9d",
+            "show": {"name": ["x"] * SIZE}, "candidates": 10}),
+        "Study.extend": (next_study(folder, "extend"), {
+            "rows": hs.Pool(SCORES, ids=np.arange(SIZE) + SIZE, strata=3), "name": "v2",
+            "window": None, "measure": None, "max_age": None, "show": None, "candidates": 10,
+            "strata": 3}),
+        "version_estimates": (in_study(folder, "version_estimates"), {"level": 0.9}),
+        "read_log": (lambda **given: read_log(**given).pool(strata=3), {
+            "path": folder / "traces.jsonl", "tool": "openai-evals", "judges": ("policy",),
+            "fails": None}),
+        "read_replies": (lambda path, classes: read_replies(
+            FORMATS["label-studio"], path, classes), {
+            "path": folder / "tasks.json", "classes": (0, 1)}),
         "verify": (verify, {"path": folder / "s.haystat", "measure": None, "design": None}),
         "merged_estimate": (merged_estimate, {"studies": [], "measure": None, "level": 0.9}),
     }  # fmt: skip
 
 
 NAMES = (
-    "Pool,Pool of numbers,from_frame,strata_from_features,Evaluation,Evaluation with options,"
-    "assisted,oasis,stochastic,ask,tell,tell one,tell softly,pending_for,estimate,tail,"
-    "threshold,gate,run,"
+    "Pool,Pool of numbers,from_frame,multi_label,from_estimator,census,sample,found,"
+    "strata_from_features,Evaluation,Evaluation with options,"
+    "assisted,oasis,stochastic,ask,tell,tell one,tell softly,skip,correct,pending_for,estimate,"
+    "tail,threshold,gate,run,"
     "an oracle,save,load,next,extend,change,Alarm,"
     "Width,Decided,simulate,plan,compare,open_pool,open_pool of a sketch,"
     "EnginePool.save,cross_pool,PoolFile,Study.create,Study.open,Study.ask,Study.tell,Study.skip,"
     "Study.correct,Study.release,Study.note,Study.estimate,Study.held_by,Study.record_of,"
-    "Study.copy_to,verify,merged_estimate"
+    "Study.copy_to,Study.revealed,Study.threshold,Study.next,Study.extend,version_estimates,"
+    "read_log,read_replies,verify,merged_estimate"
 ).split(",")
 
 
@@ -235,6 +303,12 @@ def table(shelf):
 
 def test_every_call_is_in_the_list(table):
     assert list(table) == NAMES
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"merged_estimate"}))
+def test_the_calls_that_are_varied_work(table, name):
+    call, arguments = table[name]
+    call(**arguments)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,6 +8,8 @@ import pytest
 import haystat as hs
 from haystat.designs import DESIGNS
 from haystat.errors import BadOption, ConflictingAnswer, UnknownItem
+from haystat.loop.ledger import Ledger
+from haystat.loop.ledger_stochastic import StochasticLedger
 from haystat.study import verify
 
 
@@ -326,3 +328,35 @@ def test_what_is_no_text_does_not_enter_the_journal(case):
     with hs.Study.open(case.path) as study:
         assert study.entries[-1].data == {"text": "NUL \0 is kept"}
     assert verify(case.path).ok
+
+
+def test_handing_out_does_not_go_through_what_was_answered(case, monkeypatch):
+    """One slow person keeps a stage open; whoever asks then must not pay for all answers since."""
+    case.study.ask(1, "slow")
+    for _ in range(5):
+        case.answer(10, "ann")
+    seen = []
+    for kind in (Ledger, StochasticLedger):
+        monkeypatch.setattr(kind, "questions_of", lambda self, stage: seen.append(stage) or [])
+    assert len(case.study.ask(3, "ann")) == 3
+    assert seen == []
+
+
+def test_a_question_that_is_open_again_stands_where_it_was_asked(make_study):
+    people = ["ann", "bob", "cleo", "adjudicator"]
+    case = make_study(answers_per_item=3, annotators=people, disagreement="adjudicator")
+    items = items_of(case.study.ask(4, "ann"))
+    for who in ("ann", "bob", "cleo"):
+        case.study.tell(dict.fromkeys(items[1:3], 1), who)
+    assert items_of(case.study.pending) == [items[0], items[3]]
+    case.study.correct(items[1], 0, "a slip", "bob")
+    assert items_of(case.study.pending) == [items[0], items[1], items[3]]
+    with hs.Study.open(case.path, read_only=True) as again:
+        assert items_of(again.pending) == items_of(case.study.pending)
+
+
+def test_columns_are_those_of_the_item_whatever_chunk_it_is_in(make_study, make_pool):
+    pool, label = make_pool(600)
+    case = make_study((pool, label), show={"name": [f"item {i}" for i in range(600)]})
+    for question in case.study.ask(400):
+        assert question.record == {"name": f"item {question.item}"}

@@ -314,11 +314,21 @@ def test_somebody_who_does_not_read_is_let_go(hasty, monkeypatch):
     assert gone.wait(20)
 
 
-def test_a_quick_client_is_served_request_after_request(hasty):
+def test_a_client_is_served_request_after_request(hasty, monkeypatch):
+    """Nobody's patience is still running out once a request is there."""
+    monkeypatch.setattr(PatientProtocol, "grace", 60.0)  # the machine may be busy, and we too
+    served = []
+    complete = PatientProtocol.on_message_complete
+    monkeypatch.setattr(
+        PatientProtocol,
+        "on_message_complete",
+        lambda self: (complete(self), served.append(self._arriving)),
+    )
     connection = hasty()
     for _ in range(3):
         connection.sendall(b"GET /api/study HTTP/1.1\r\nhost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+    assert served == [None] * 3
 
 
 # --- the command

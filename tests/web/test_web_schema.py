@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from urllib.parse import parse_qsl
 
 import pytest
@@ -20,7 +21,7 @@ SECRET = "a-token-for-schemathesis"
 @pytest.fixture(scope="module")
 def application(tmp_path_factory):
     folder = tmp_path_factory.mktemp("schema")
-    make_study(folder / "pairs.haystat")[0].close()
+    make_study(folder / "pairs.haystat", size=200)[0].close()
     (folder / "pool.csv").write_text("id,score\n" + "\n".join(f"{i},0.{i}" for i in range(10, 60)))
     return make_app(settings_for(folder / "pairs.haystat", secret=SECRET, upload_limit=10_000))
 
@@ -36,7 +37,7 @@ def patient(monkeypatch):
 def address(tmp_path_factory):
     """A server as people start it."""
     folder = tmp_path_factory.mktemp("agree")
-    make_study(folder / "pairs.haystat")[0].close()
+    make_study(folder / "pairs.haystat", size=200)[0].close()
     (folder / "pool.csv").write_text("id,score\n1,0.2\n2,0.9\n")
     with serving(folder / "pairs.haystat", secret=SECRET, upload_limit=10_000) as found:
         yield found
@@ -51,7 +52,13 @@ def client(application):
 
 
 schema = schemathesis.openapi.from_dict(document()).exclude(path="/api/events")  # it never ends
-schema.config.request_timeout = 60  # seconds; the machine may be busy
+schema.config.request_timeout = 240  # seconds; the machine may be busy
+# The suite sends the same requests each time; HAYSTAT_FUZZ=1 tries others.
+SETTINGS = {
+    "deadline": None,
+    "derandomize": "HAYSTAT_FUZZ" not in os.environ,
+    "suppress_health_check": list(HealthCheck),
+}
 # A file or label that fits the document need not fit this folder or study.
 accepted = schema.config.checks.positive_data_acceptance
 accepted.expected_statuses = [*accepted.expected_statuses, "415", "422"]
@@ -79,7 +86,7 @@ def likely(given, items):
 
 
 @schema.parametrize()
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, **SETTINGS)
 def test_no_input_makes_the_server_fail(case, client):
     given = case.as_transport_kwargs(base_url="http://localhost")
     headers = dict(given.get("headers") or {})
@@ -104,10 +111,21 @@ def test_no_input_makes_the_server_fail(case, client):
 
 
 @schema.parametrize()
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, **SETTINGS)
 def test_the_document_and_the_server_agree(case, address):
     """Statuses, headers, schemas, methods, secrets: all checks that there are."""
     case.call_and_validate(base_url=address)
+
+
+def test_no_check_of_schemathesis_is_left_out():
+    from schemathesis.checks import CHECKS, load_all_checks
+
+    load_all_checks()
+    names = CHECKS.get_all_names()
+    assert {"status_code_conformance", "negative_data_rejection", "ignored_auth"} <= set(names)
+    for operation in schema.get_all_operations():
+        checks = schema.config.checks_config_for(operation=operation.ok())
+        assert all(checks.get_by_name(name=name).enabled for name in names)
 
 
 def test_every_address_under_api_is_described(application):

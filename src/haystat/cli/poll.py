@@ -9,6 +9,7 @@ from time import sleep
 
 import typer
 
+from haystat.cli.interrupts import INTERRUPTED, Interrupt
 from haystat.cli.show import estimate_line, print_json
 from haystat.errors import BadOption, HaystatError, RemoteError
 from haystat.formats import Format, Reply, Server, fetch_replies, take_replies
@@ -17,7 +18,6 @@ from haystat.study.answer_files import Taken
 
 EVERY = 30.0  # seconds between two looks
 LONGEST = 600.0  # seconds to wait after failures, unless looks are further apart
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,14 @@ def run(
     With `every` it looks until Ctrl-C, whatever happens to the server in between.
     """
     tally = Tally()
-    with Study.open(study) as opened:
+    with Study.open(study) as opened, Interrupt().caught() as interrupt:
         try:
             while True:
-                _look(opened, form, server, options, tally, every is not None)
+                _look(opened, form, server, options, tally, interrupt, every is not None)
                 if every is None:
                     break
-                sleep(pause(every, tally.in_a_row))
+                with interrupt.waiting():
+                    sleep(pause(every, tally.in_a_row))
         except KeyboardInterrupt:
             _sum_up(opened, tally, as_json)
             raise typer.Exit(INTERRUPTED) from None
@@ -136,11 +137,18 @@ def counts(taken: Taken) -> str:
 
 
 def _look(
-    study: Study, form: Format, server: Server, options: Taking, tally: Tally, goes_on: bool
+    study: Study,
+    form: Format,
+    server: Server,
+    options: Taking,
+    tally: Tally,
+    interrupt: Interrupt,
+    goes_on: bool,
 ) -> None:
     """One look; what may pass is said and counted if there will be another one."""
     try:
-        replies = fetch_replies(form, server)
+        with interrupt.waiting():
+            replies = fetch_replies(form, server)
         taken = options.take(study, replies, f"{form.tool}: project {server.project}")
     except RemoteError as error:
         if not goes_on:

@@ -64,7 +64,7 @@ def open_pool(
     candidates: about how many items of each cell to fetch at once.
     All other options are those of hs.Pool, and so are the draws and estimates.
     """
-    if signals:
+    if signals is not None and (not isinstance(signals, tuple | list) or signals):
         raise BadOption(
             f"signals {brief(signals)} are for pools in memory; read the columns and give them to "
             "hs.Pool or hs.Pool.from_frame"

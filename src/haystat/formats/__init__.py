@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from haystat.core.arguments import checked_path, several_names
+from haystat.core.arguments import brief, checked_path, several_names
 from haystat.errors import BadOption, UnknownName
 from haystat.formats.argilla import ARGILLA
 from haystat.formats.base import Format, PoolTable, Reply, Tasks, make_tasks
@@ -34,8 +34,8 @@ FORMATS: dict[str, Format] = {
 
 def resolve(name: str) -> Format:
     """The format of that name."""
-    if name not in FORMATS:
-        raise UnknownName(f"no format {name!r}; known are {', '.join(FORMATS)}")
+    if not isinstance(name, str) or name not in FORMATS:
+        raise UnknownName(f"no format {brief(name)}; known are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.core.arguments import brief
+from haystat.core.arguments import brief, checked_text
 from haystat.core.table_writers import write_rows
 from haystat.errors import BadOption, FileError, UnknownName
 from haystat.formats.conversation import Message, conversation
@@ -226,7 +226,7 @@ def _failures(verdicts: Sequence[Verdict], fails: str | None, judge: str) -> NDA
     """Which verdicts are failures, (n,)."""
     if fails is None:
         return np.array([_fails(verdict, judge) for verdict in verdicts])
-    rule = RULE.fullmatch(fails)
+    rule = RULE.fullmatch(checked_text("fails", fails))
     if rule is None:
         words = {word.strip().lower() for word in fails.split(",") if word.strip()}
         return np.array([_word(v).lower() in words for v in verdicts])

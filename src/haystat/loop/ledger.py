@@ -53,6 +53,7 @@ class Ledger:
         self.label_of: dict[int, Label] = {}
         self.n_told = 0  # questions that have a label, finished or not, those nobody can tell aside
         self.n_known = 0  # labels from before the first question
+        self._open: dict[int, None] = {}  # questions without a label, in the order asked
         self._stage_of: dict[int, int] = {}
         self._candidates = candidates
         self._asked = np.zeros(len(problem.cells), dtype=np.int64)
@@ -99,9 +100,7 @@ class Ledger:
     @property
     def pending(self) -> list[int]:
         """Questions that have no label yet, in the order asked."""
-        open_stages = range(self.n_finished, len(self.stages))
-        asked = [question for stage in open_stages for question in self.questions_of(stage)]
-        return [question for question in asked if question not in self.label_of]
+        return list(self._open)
 
     def questions_of(self, stage: int) -> list[int]:
         """The questions that a stage asks."""
@@ -144,8 +143,13 @@ class Ledger:
         new = stage.item[: stage.n_new]
         np.add.at(self._asked, self.problem.cells.of_item[new], 1)
         self._stage_of.update(dict.fromkeys(new.tolist(), len(self.stages)))
+        self._ask(stage, new.tolist())
+
+    def _ask(self, stage: Stage, questions: Sequence[int]) -> None:
+        """Add a stage whose questions are open."""
         self.stages.append(stage)
-        self._unanswered.append(len(new))
+        self._unanswered.append(len(questions))
+        self._open.update(dict.fromkeys(questions))
         self._finish_stages()
 
     def add_labels(self, labels: Labels) -> None:
@@ -159,10 +163,18 @@ class Ledger:
             self.n_told += is_told(label) - is_told(known)
             if label is not None:
                 self.label_of[question] = label
+                self._open.pop(question, None)
             changed = (type(known), known) != (type(label), label)  # -1.0 is a number, -1 is none
             if known is not None and changed and stage < self.n_finished:
                 self._roll_back(stage)
+        if None in labels.values():
+            self._open = self._find_open()
         self._finish_stages()
+
+    def _find_open(self) -> dict[int, None]:
+        stages = range(self.n_finished, len(self.stages))
+        asked = (question for stage in stages for question in self.questions_of(stage))
+        return dict.fromkeys(question for question in asked if question not in self.label_of)
 
     def take(self, cell: int, rank: int) -> int:
         """The item of a cell that is asked about after `rank` others of it."""

@@ -101,9 +101,7 @@ class StochasticLedger(Ledger):
             draws.append(draw)
             self._item.append(item)
         self._first_draw.append(start)
-        self._unanswered.append(len(stage.item))
-        self.stages.append(stage)
-        self._finish_stages()
+        self._ask(stage, range(start, len(self._item)))
 
     def measure_of(self, measure: Measure) -> Measure:
         if len(self._shares) == self.problem.n_classes:

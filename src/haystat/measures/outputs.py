@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from haystat.core.arguments import brief
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import UnknownName
 
@@ -36,8 +37,8 @@ class Schema:
         """Column of the system called `name`; the first one if no name is given."""
         if name is None:
             return 0
-        if name not in self.systems:
-            raise UnknownName(f"no system {name!r}; the pool has {list(self.systems)}")
+        if not isinstance(name, str) or name not in self.systems:
+            raise UnknownName(f"no system {brief(name)}; the pool has {list(self.systems)}")
         return self.systems.index(name)
 
     @property

@@ -70,16 +70,14 @@ def _predictions(pool: Pool, rows: Pool, index: IntArray) -> dict[str, Any]:
 def _inside(window: Any, columns: dict[str, Any], size: int) -> BoolArray:
     if window is None:
         return np.ones(size, dtype=bool)
+    wrong = BadOption(f"window is {brief(window)}; give a column and a length, such as ('day', 30)")
+    is_pair = isinstance(window, tuple | list) and len(window) == 2
+    if not is_pair or not isinstance(window[0], str):
+        raise wrong
+    column, length = window
+    if column not in columns:
+        raise UnknownName(f"no column {column!r} for a window; the pool has {list(columns)}")
     try:
-        column, length = window
-        values = columns[column]
-        inside: BoolArray = np.asarray(values > values.max() - length, dtype=bool)
-    except KeyError:
-        raise UnknownName(
-            f"no column {window[0]!r} for a window; the pool has {list(columns)}"
-        ) from None
+        return np.asarray(columns[column] > columns[column].max() - length, dtype=bool)
     except (TypeError, ValueError):
-        raise BadOption(
-            f"window is {brief(window)}; give a column and a length, such as ('day', 30)"
-        ) from None
-    return inside
+        raise wrong from None

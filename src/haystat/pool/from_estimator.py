@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haystat.core.arguments import checked_text
 from haystat.errors import BadOption
 from haystat.pool.memory import Pool
 
@@ -33,7 +34,7 @@ def from_estimator(
     >>> pool.classes, pool.systems
     (('no', 'yes'), ('LogisticRegression',))
     """
-    system = type(estimator).__name__ if name is None else name
+    system = type(estimator).__name__ if name is None else checked_text("name", name)
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         return _of_numbers(estimator, X, ids, threshold, system, options)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.core.arguments import brief, checked_integer, several_names
+from haystat.core.arguments import brief, checked_integer, checked_text, several_names
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.display.card import Card, number
 from haystat.display.plots import plot_scores
@@ -201,6 +201,7 @@ class Pool(Shown):
         `options` are those of Pool.
         """
         names = several_names("columns", columns)
+        weight = None if weight is None else checked_text("weight", weight)
         needed = (*names, *([weight] if weight is not None and weight not in names else ()))
         arguments = pool_arguments(frame, score, id, prediction, needed, signals)
         return cls(**arguments, weight=weight, **options)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from haystat.core.arguments import brief, checked_integer
 from haystat.errors import BadOption, LengthMismatch
 from haystat.pool.checks import as_array, checked_numbers
+from haystat.pool.predictions import checked_threshold
 from haystat.pool.prior import natural_scale
 from haystat.pool.strata import STRATIFIERS, assign, renumber
 
@@ -43,9 +44,14 @@ def multi_label_arguments(
     if items.shape != (size,):
         raise LengthMismatch(f"ids have shape {items.shape}; give one for each of {size} items")
     n_strata = max(checked_integer("strata", strata, smallest=1) // len(names), 1)
-    found = predictions or {}
+    found = _by_label("predictions", predictions, names)
+    cuts = (
+        _by_label("thresholds", threshold, names)
+        if isinstance(threshold, Mapping)
+        else dict.fromkeys(names, threshold)
+    )
     predicted = [
-        _predicted(name, column, found.get(name), _cut_of(threshold, name))
+        _predicted(name, column, found.get(name), checked_threshold(cuts.get(name)))
         for name, column in zip(names, columns, strict=True)
     ]
     label = np.repeat(np.array(names, dtype=object), size)
@@ -60,8 +66,16 @@ def multi_label_arguments(
     }
 
 
-def _cut_of(threshold: float | Mapping[str, float] | None, name: str) -> float | None:
-    return threshold.get(name) if isinstance(threshold, Mapping) else threshold
+def _by_label(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """What is given for each label; nothing for those that are not named."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadOption(f"{what} are {brief(given)}; give a dict, {{label: …}}")
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise BadOption(f"{what} are for {brief(unknown)}, and the labels are {brief(names)}")
+    return given
 
 
 def _predicted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from haystat.loop.journal import Entry, moment
@@ -39,10 +40,12 @@ class StudyState(State):
 
     def is_free(self, question: int, now: datetime, who: str | None = None) -> bool:
         """Whether nobody else holds the question, or others may still answer it."""
-        held = [w for w, until in self.leases.get(question, {}).items() if until > now and w != who]
-        n_told = len(self.votes.get(question, ()))
-        wanted = max(self.rules.answers_per_item - n_told, 1)
-        return len(held) < wanted and (who is not None or not self.is_held(question, None, now))
+        leases = self.leases.get(question)
+        if leases is None:
+            return True
+        live = [holder for holder, until in leases.items() if until > now]
+        n_others = len(live) - (who is not None and who in live)  # of None there are many
+        return n_others < max(self.rules.answers_per_item - len(self.votes.get(question, ())), 1)
 
     def n_held(self, questions: Sequence[int], now: datetime) -> int:
         """How many of these open questions are in somebody's hands."""
@@ -54,23 +57,26 @@ class StudyState(State):
 
     def is_held(self, question: int, who: str | None, now: datetime) -> bool:
         """Whether this one holds the question."""
-        until = self.leases.get(question, {}).get(who)
+        leases = self.leases.get(question)
+        until = None if leases is None else leases.get(who)
         return until is not None and until > now
 
     def held_by(self, who: str | None, now: datetime) -> list[int]:
         """Open questions that somebody holds, in the order asked."""
-        held = {question for question in self.leases if self.is_held(question, who, now)}
-        return [question for question in self.ledger.pending if question in held] if held else []
+        return [question for question in self.ledger.pending if self.is_held(question, who, now)]
 
-    def free_for(self, annotator: str | None, holder: str | None, now: datetime) -> list[int]:
-        """Open questions that somebody may be handed, in the order asked."""
-        return [
+    def free_for(
+        self, annotator: str | None, holder: str | None, now: datetime, n: int
+    ) -> list[int]:
+        """The first n open questions that somebody may be handed, in the order asked."""
+        free = (
             question
             for question in self.ledger.pending
-            if self.needs(question, annotator)
+            if self.is_free(question, now, holder)
             and not self.is_held(question, holder, now)
-            and self.is_free(question, now, holder)
-        ]
+            and self.needs(question, annotator)
+        )
+        return list(islice(free, n))
 
     def may_begin(self, annotator: str | None) -> bool:
         """Whether a stage may be begun for somebody: not for one who only settles disputes."""

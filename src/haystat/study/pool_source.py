@@ -63,6 +63,8 @@ class GivenPool:
 
 def source_of(given: Any, show: Mapping[str, Any] | None = None) -> Source:
     """What a study is to be made from, or was: a pool, or where to read it."""
+    if show is not None and not isinstance(show, Mapping):
+        raise BadOption(f"show is {brief(show)}; give a dict, {{name: one value an item}}")
     if not hasattr(given, "as_dict"):
         return GivenPool(checked_pool(given), show)
     if show is not None:

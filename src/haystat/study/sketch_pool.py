@@ -7,6 +7,7 @@ anything that keeps the contract of a pool: items in memory today, a database to
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -159,7 +160,8 @@ class Items:
     ) -> None:
         self.ids: list[Any] = []
         self.row_of: dict[int, int] = {}
-        self._records: list[dict[str, Any]] = []
+        self._first_row: list[int] = []  # of each chunk
+        self._shown: list[list[tuple[str, list[Any]]]] = []  # of each chunk, by column
         self._order: dict[int, list[int]] = {}
         n_systems = len(schema.systems)
         self._loaded = _Loaded(
@@ -222,7 +224,10 @@ class Items:
 
     def record(self, index: int) -> dict[str, Any]:
         """The columns to show of an item that was read."""
-        return dict(self._records[self.row_of[index]])
+        row = self.row_of[index]
+        chunk = bisect_right(self._first_row, row) - 1
+        row -= self._first_row[chunk]
+        return {name: values[row] for name, values in self._shown[chunk]}
 
     def __getitem__(self, index: IntArray) -> IntArray:
         """Cell of each item, as an array of the whole pool would give it."""
@@ -246,10 +251,10 @@ class Items:
         self._u.update(zip(index.tolist(), chunk.get("u", ()), strict=False))
         start = len(self.ids)
         self.ids.extend(chunk["ids"])
-        names = [name for name, _ in chunk["records"]]
-        shown = zip(*(values for _, values in chunk["records"]), strict=True) if names else ()
-        self._records.extend(dict(zip(names, values, strict=True)) for values in shown)
-        self._records.extend({} for _ in range(len(self.ids) - len(self._records)))
+        if any(len(values) != len(index) for _, values in chunk["records"]):
+            raise ValueError(f"the columns to show of cell {cell} differ in length")
+        self._first_row.append(start)
+        self._shown.append(chunk["records"])
         self.row_of.update(zip(index.tolist(), range(start, start + len(index)), strict=True))
         old = self._loaded
         self._loaded = _Loaded(

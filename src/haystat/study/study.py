@@ -273,7 +273,7 @@ class Study(Loop):
             n = checked_number_of_questions(n, state)
             state.rules.check_name(annotator)
             held = state.held_by(holder, draft.now)[:n] if holder is not None else []
-            free = state.free_for(annotator, holder, draft.now)[: n - len(held)]
+            free = state.free_for(annotator, holder, draft.now, n - len(held))
             chosen = [state.questions.query(question) for question in held + free]
             missing = n - len(chosen)
             if missing and state.may_begin(annotator):
