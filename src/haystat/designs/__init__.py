@@ -78,9 +78,12 @@ def recorded(name: str, options: Mapping[str, Any]) -> Design:
     method = getattr(DESIGNS.get(name), "method", None)
     made = options.get("method", 1)
     if method is not None and made != method:
+        of, how = "another version of haystat", "the version that made it"
+        if made == 1:
+            of, how = "haystat 0.1.0", "pip install haystat==0.1.0"
         raise LogError(
-            f"this was made by method {made} of design {name!r}, of haystat 0.1.0; this version "
-            f"knows method {method}. Open it with pip install haystat==0.1.0, or start anew"
+            f"this was made by method {made} of design {name!r}, of {of}; this version knows "
+            f"method {method}. Open it with {how}, or start anew"
         )
     return resolve(name, **options)
 
