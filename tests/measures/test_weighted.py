@@ -105,7 +105,8 @@ def test_other_designs_and_studies_take_them(money, tmp_path):
     low, high = other.run(lambda items: labels[items], budget=600).interval
     assert low < truth < high
     with hs.Study.create(tmp_path / "m.haystat", pool, measure, random_state=0) as study:
-        study.tell({q.item: int(labels[q.item]) for q in study.ask(200)})
+        for _ in range(4):
+            study.tell({q.item: int(labels[q.item]) for q in study.ask(150)})
         low, high = study.estimate().interval
     assert low < truth < high
 
