@@ -26,7 +26,6 @@ import numpy as np
 from haystat import measures
 from haystat.core.arguments import brief, checked_integer
 from haystat.core.arrays import FloatArray
-from haystat.designs.assisted import Assisted
 from haystat.designs.watch import fallen
 from haystat.errors import BadOption, NoSupport
 from haystat.inference.estimate import checked_level
@@ -148,7 +147,7 @@ def new_draws(ledger: Any) -> tuple[Draws, Outputs]:
 
     Those of a part of the cells, at the same rates, are draws without replacement from that part.
     """
-    if not isinstance(ledger.design, Assisted):
+    if not ledger.design.by_model:
         raise BadOption(
             f"an alarm looks at labels of design 'watch' or of the default, not of "
             f"{ledger.design}; make the evaluation with design='watch'"
@@ -186,7 +185,8 @@ def shares_before(ledger: Any, stages: list[Any]) -> FloatArray:
     for stage, label in stages:
         cell, told = problem.cells.of_item[stage.item].astype(np.int64), label >= 0
         np.add.at(labelled, (cell[told], label[told]), 1)
-    return design._fitted(replace(state, labelled=labelled)).share
+    share: FloatArray = design._fitted(replace(state, labelled=labelled)).share
+    return share
 
 
 def _rates(inclusion: list[Any]) -> Any:

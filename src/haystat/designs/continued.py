@@ -145,7 +145,8 @@ def continued(design: Design) -> Design:
             f"design {design} cannot go on from labels of an earlier version; use the default, "
             "design='assisted'"
         )
-    return kind(**{field.name: getattr(design, field.name) for field in fields(design)})
+    given: Any = design
+    return kind(**{field.name: getattr(given, field.name) for field in fields(given)})
 
 
 def before_of(problem: Problem) -> Before:

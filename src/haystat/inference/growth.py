@@ -82,13 +82,13 @@ class Alternative:
     @property
     def expected(self) -> FloatArray:
         """Mean of m of an item of each cell, (K,)."""
-        return np.einsum("kc,kc->k", self.shares, self.m)
+        return np.asarray(np.einsum("kc,kc->k", self.shares, self.m))
 
     @property
     def variance(self) -> FloatArray:
         """Variance of m of an item of each cell, (K,)."""
         deviation = self.m - self.expected[:, None]
-        return np.einsum("kc,kc->k", self.shares, deviation**2)
+        return np.asarray(np.einsum("kc,kc->k", self.shares, deviation**2))
 
     def seen(self, rates: FloatArray) -> tuple[BoolArray, float, float]:
         """The cells to bet on if they are drawn at rates (K,), mean of X, and sum of U Var / h."""
