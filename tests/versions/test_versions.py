@@ -24,6 +24,8 @@ def test_labels_of_items_that_are_still_there_count_on(world):
     there = {item for item in asked if item in set(world.ids[1].tolist())}
     assert {answer.item for answer in later.answers} == there
     assert later.n_carried == later.n_labels == len(there) < len(asked)
+    cut_otherwise = first.next(world.pool(1, strata=7, threshold=0.4))
+    assert {answer.item for answer in cut_otherwise.answers} == there
     assert not there & set(world.answer(later, 50))
     assert later.settings["version"]["name"] == "spring"
     assert later.next(world.pool(0)).settings["version"]["name"] == "v3"

@@ -189,8 +189,10 @@ class DrawnFirst:
 
     def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
         """The first n items of `cell`, fewer if it has fewer; u in [0, 1)."""
-        n = min(n, int(self._size[cell]))
-        item = np.array([self.take(cell, rank) for rank in range(n)], dtype=np.int64)
+        n, front = min(n, int(self._size[cell])), self._front.get(cell, [])
+        found = self._order.first(cell, n + len(front))[0]
+        rest = found[~np.isin(found, front)]
+        item = np.concatenate([np.array(front, dtype=np.int64), rest])[:n]
         ids = [self._pool.id_of(position) for position in item.tolist()]
         return item, unit_numbers(ids, self._pool.seed or 0)
 
