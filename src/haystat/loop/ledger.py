@@ -27,7 +27,7 @@ class Ledger(DrawsAndAnswers):
 
     whole_stages = False
 
-    def rows(self) -> DrawnItems:
+    def drawn_items(self) -> DrawnItems:
         """All answered draws as arrays; their weights stand for the open ones as well."""
         stages = [self.stages[k] for k in self.counted]
         item, count, weight = self._draws(stages)
@@ -48,7 +48,7 @@ class Ledger(DrawsAndAnswers):
         return DrawnItems(item, number, label, count, weight, stratum, last_weight, n_answers)
 
     def measure_of(self, measure: Measure) -> Measure:
-        """The measure that reads the labels of `rows`."""
+        """The measure that reads the labels of `drawn_items`."""
         return measure
 
     def draws(self) -> tuple[IntArray, IntArray, FloatArray]:

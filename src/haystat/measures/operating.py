@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from haystat.core.arguments import brief
+from haystat.core.arguments import checked_integer, checked_number
 from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
 from haystat.measures.base import finite
@@ -155,8 +155,7 @@ class AtK(AtPoint, ABC):
     _share: float = field(default=1.0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
-            raise BadOption(f"k is {self.k!r}; give a whole number of items, at least 1")
+        checked_integer("k", self.k, smallest=1)
         super().__post_init__()
 
     def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
@@ -215,7 +214,7 @@ class RecallAtFPR(AtPoint):
     name = "recall_at_fpr"
 
     def __post_init__(self) -> None:
-        checked_share("rate", self.rate)
+        checked_number("rate", self.rate, 0.01, most=1)
         super().__post_init__()
 
     def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
@@ -229,11 +228,3 @@ class RecallAtFPR(AtPoint):
     def at(self, hit: float, predicted: float, positive: float) -> Slopes:
         """h / n."""
         return recall_at(hit, predicted, positive)
-
-
-def checked_share(name: str, value: object) -> float:
-    """A share that is required: above 0 and below 1."""
-    number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < float(value) < 1:  # type: ignore[arg-type]
-        raise BadOption(f"{name} is {brief(value)}; give a share between 0 and 1, such as 0.95")
-    return float(value)  # type: ignore[arg-type]

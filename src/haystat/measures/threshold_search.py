@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.core.arguments import brief
+from haystat.core.arguments import brief, checked_number
 from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
 from haystat.measures.facts import Fact, PredictedClass
@@ -14,7 +14,6 @@ from haystat.measures.operating import (
     AtPoint,
     Requirement,
     Slopes,
-    checked_share,
     precision_at,
     recall_at,
 )
@@ -55,7 +54,7 @@ class Threshold(AtPoint):
                 raise BadOption(f"f1 is {brief(value)}; the only requirement of F1 is 'best'")
             object.__setattr__(self, "name", "best f1")
         else:
-            share = checked_share(name, value)
+            share = checked_number(name, value, 0.95, most=1)
             kept = "precision" if name == "recall" else "recall"
             object.__setattr__(self, "name", f"{kept} at {name.replace('_', ' ')} {share:g}")
         super().__post_init__()
