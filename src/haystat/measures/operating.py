@@ -25,7 +25,7 @@ from haystat.measures.roc import OverLogits
 
 
 @dataclass(frozen=True)
-class Requirement:
+class PointRequirement:
     """margin = hit * h + predicted * q + positive * n + constant, met where it is not negative.
 
     lowest: the point is the last from the top at which it is met; else it is the first.
@@ -91,7 +91,7 @@ class AtPoint(OverLogits, OneOverThresholds, ABC):
 
     @property
     @abstractmethod
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """What decides the point."""
 
     @abstractmethod
@@ -162,9 +162,9 @@ class AtK(AtPoint, ABC):
         return (f"{self.name.removesuffix('k')}{self.k}",)
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """At most k items are predicted."""
-        return Requirement(predicted=-1.0, constant=self._share)
+        return PointRequirement(predicted=-1.0, constant=self._share)
 
     def _located(self, schema: Schema) -> Self:
         if self.k > schema.size:
@@ -221,9 +221,9 @@ class RecallAtFPR(AtPoint):
         return (f"recall_at_fpr_{self.rate:g}",)
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """rate * (1 - n) - (q - h) >= 0."""
-        return Requirement(hit=1.0, predicted=-1.0, positive=-self.rate, constant=self.rate)
+        return PointRequirement(hit=1.0, predicted=-1.0, positive=-self.rate, constant=self.rate)
 
     def at(self, hit: float, predicted: float, positive: float) -> Slopes:
         """h / n."""

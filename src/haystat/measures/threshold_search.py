@@ -12,7 +12,7 @@ from haystat.errors import BadOption
 from haystat.measures.facts import Fact, PredictedClass
 from haystat.measures.operating import (
     AtPoint,
-    Requirement,
+    PointRequirement,
     Slopes,
     precision_at,
     recall_at,
@@ -60,14 +60,14 @@ class Threshold(AtPoint):
         super().__post_init__()
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """As in haystat.measures.operating; of the best F1 there is none."""
         if self.precision is not None:
-            return Requirement(hit=1.0, predicted=-self.precision)
+            return PointRequirement(hit=1.0, predicted=-self.precision)
         if self.recall is not None:
-            return Requirement(hit=1.0, positive=-self.recall, lowest=False)
+            return PointRequirement(hit=1.0, positive=-self.recall, lowest=False)
         rate = self.false_positive_rate or 0.0
-        return Requirement(hit=1.0, predicted=-1.0, positive=-rate, constant=rate)
+        return PointRequirement(hit=1.0, predicted=-1.0, positive=-rate, constant=rate)
 
     def facts(self) -> tuple[Fact, ...] | None:
         """The bin of the score, and the prediction: the cut in use is looked at as well."""
