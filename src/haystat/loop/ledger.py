@@ -110,6 +110,8 @@ class Ledger(DrawsAndAnswers):
 
     def unanswered_share(self) -> float:
         """Share of the pool in items that nobody can label, as the finished stages estimate it."""
+        if len(self.label_of) == self.n_told + self.n_known:
+            return 0.0  # of whatever was asked, somebody could tell
         stages = self.stages[: self.n_finished]
         if stages and stages[-1].inclusion is not None:
             inclusion = self.inclusion[self.problem.cells.of_item[self._unlabelled]]

@@ -18,7 +18,7 @@ from haystat.loop.known_labels import NOTHING_KNOWN, KnownLabels
 from haystat.loop.ledger import Ledger
 from haystat.loop.ledger_stochastic import StochasticLedger
 from haystat.loop.questions import Query, Questions
-from haystat.loop.stages import NO_ANSWER, Label, Stage, is_told
+from haystat.loop.stages import NO_ANSWER, Label, Stage
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.problem import pose
@@ -273,9 +273,10 @@ class State:
 
     def _decided(self, votes: dict[str | None, Answer]) -> Label | None:
         """The label that answers settle; None while they do not."""
-        labels = {who: self.label_of(answer.label) for who, answer in votes.items()}
         if self._single:  # a label settles what others had skipped
-            return next((label for label in labels.values() if is_told(label)), NO_ANSWER)
+            given = (answer.label for answer in votes.values() if answer.label is not None)
+            return self.label_of(next(given, None))
+        labels = {who: self.label_of(answer.label) for who, answer in votes.items()}
         return DISAGREEMENT[self.rules.disagreement](labels, self.rules.answers_per_item)
 
     def label_of(self, value: Any) -> Label:
