@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -282,12 +283,16 @@ class Study(LeasedLoop):
         with self._shared.reading(), writable(path):
             self._store.copy_to(path)
 
+    def content(self) -> bytes:
+        """The bytes of a whole copy."""
+        with self._shared.reading():
+            return self._store.content()
+
     def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
-        with earlier_versions(self, Study) as earlier:
-            return [
-                (version_name(one.settings), one.n_carried, one.estimate(level=level))
-                for one in (*earlier, self)
-            ]
+        return [
+            (version_name(one.settings), one.n_carried, one.estimate(level=level))
+            for one in chain(earlier_versions(self, Study), (self,))
+        ]
 
     def now(self) -> datetime:
         """The time, as the study sees it."""
