@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haystat.inference.growth import Alternative, wealth_below
-from haystat.inference.guaranteed_interval import Draws
+from haystat.inference.guaranteed_interval import StageDraws
 
 # Recall: cells of a predicted positive and of two predicted negatives, near and far.
 A = np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
@@ -74,7 +74,7 @@ def test_bets_gain_nothing_on_average_at_the_level_by_enumeration(unanswered):
             chance *= rates[j][cell[item]] / sum(rates[j][cell[i]] for i in left)
             left.discard(item)
         told = np.array([-1 if unanswered and item in (4, 5) else label[item] for item in order])
-        draws = Draws(
+        draws = StageDraws(
             np.array([4, 2, 1]), stage, cell[list(order)], told, rates, np.stack([guess, guess])
         )
         found.append(wealth_below(draws, A, B, 0.8, 0.5))
@@ -93,7 +93,7 @@ def test_bets_grow_after_a_fall_and_shrink_without_one():
         wealth = []
         for _ in range(20):
             label = (rng.permutation(160)[:40] < missed).astype(int)
-            draws = Draws(size, stage, np.ones(40, int), label, rates, share)
+            draws = StageDraws(size, stage, np.ones(40, int), label, rates, share)
             wealth.append(wealth_below(draws, A[:2], B[:2], 0.8, 0.7))
         growth[missed] = np.mean(np.log(wealth))
     assert growth[60] > 0.5

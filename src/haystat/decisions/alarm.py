@@ -32,7 +32,7 @@ from haystat.inference.estimate import checked_level
 from haystat.inference.fractions import linear_fractional
 from haystat.inference.growth import wealth_below
 from haystat.inference.guarantee import rates_between
-from haystat.inference.guaranteed_interval import Draws, logical_bounds
+from haystat.inference.guaranteed_interval import StageDraws, logical_bounds
 from haystat.inference.sample import stage_rng
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
@@ -142,7 +142,7 @@ def _within(wanted: Measure, asked: Measure) -> Measure:
     return wanted
 
 
-def new_draws(ledger: Any) -> tuple[Draws, Outputs]:
+def new_draws(ledger: Any) -> tuple[StageDraws, Outputs]:
     """The draws of the finished stages among items that are new in this version.
 
     Those of a part of the cells, at the same rates, are draws without replacement from that part.
@@ -173,7 +173,7 @@ def new_draws(ledger: Any) -> tuple[Draws, Outputs]:
     rates = _rates(inclusion)[:, fresh]
     guess = shares_before(ledger, stages[:first])[fresh]
     shares = np.broadcast_to(guess, (len(rates), len(guess), n_classes))
-    draws = Draws(problem.cells.size[fresh], stage, cell, label, rates, shares)
+    draws = StageDraws(problem.cells.size[fresh], stage, cell, label, rates, shares)
     return draws, problem.cells.example.take(np.flatnonzero(fresh))
 
 

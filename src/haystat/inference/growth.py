@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
-from haystat.inference.guaranteed_interval import Draws
+from haystat.inference.guaranteed_interval import StageDraws
 
 STEEPEST = 60.0  # of theta, beyond which a label that can be expected is certain
 ROUNDING = 1e-9  # relative, of what X can lose
@@ -110,7 +110,7 @@ class Alternative:
 
 
 def wealth_below(
-    draws: Draws,
+    draws: StageDraws,
     numerator: FloatArray,
     denominator: FloatArray,
     tau: float,

@@ -10,7 +10,6 @@ the probability of having one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +23,7 @@ from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption, PoolError
 from haystat.measures.base import Measure
 from haystat.pool.cells import Before, Candidates, Cells, first_items
+from haystat.pool.fingerprint import digest_of
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of, permanent_numbers, round_keys, unit_numbers
 from haystat.pool.signals import places
@@ -126,10 +126,8 @@ class VersionPool(Pool):
     @cached_property
     def fingerprint(self) -> str:
         """Digest of all that draws depend on but the seed: also of what was drawn before."""
-        digest = hashlib.sha256(super().fingerprint.encode())
-        for values in (self.drawn.level, self.drawn.inclusion, self.drawn.item):
-            digest.update(f"{values.dtype} {values.shape}".encode() + values.tobytes())
-        return digest.hexdigest()[:16]
+        drawn = self.drawn
+        return digest_of(super().fingerprint, (drawn.level, drawn.inclusion, drawn.item))
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure` cannot tell apart and that were equally likely before."""
