@@ -13,10 +13,12 @@ from haystat.inference.guarantee import Guarantee, draws_of
 from haystat.inference.posterior import Labels, Pools
 from haystat.inference.sample import Sample, stage_rng
 from haystat.inference.signals import labels_saved, refuse_labels
+from haystat.inference.sub_populations import Finer, unseen_groups
 from haystat.inference.sweep import SURE, judged_tail
 from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
 from haystat.measures.base import Measure
+from haystat.measures.facts import Fact
 from haystat.models.label_view import LabelView
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
@@ -39,22 +41,42 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     if not _model_tells(sample, measure):
         return weighted(pool, sample, measure, level)
     given = pool, sample, measure, level
+    if groups := unseen_groups(sample.problem, measure):
+        return _in_groups(*given, groups)
     judged = sample.once("judged", lambda: judged_tail(pool, sample))
     if judged is None:
         view = sample.state.view
-        return _by_draws(*given, *sample.once("posterior", lambda: draw_pools(sample, view)))
+        blocks = blocks_of(pool, sample.problem, measure)
+        drawn = sample.once("posterior", lambda: draw_pools(sample, view))
+        return _by_draws(*given, *drawn, blocks)
     item, swept = sample.once("swept", lambda: draw_pools(sample, judged.swept))
     _, other = sample.once("unswept", lambda: draw_pools(sample, judged.unswept))
-    with_judge, without = (_by_draws(*given, item, pools) for pools in (swept, other))
+    blocks = blocks_of(pool, sample.problem, measure)
+    with_judge, without = (_by_draws(*given, item, pools, blocks) for pools in (swept, other))
     return judged.estimate(with_judge, without, swept.hidden(SURE))
 
 
+def _in_groups(
+    pool: View, sample: Sample, measure: Measure, level: float, groups: tuple[Fact, ...]
+) -> Estimate:
+    """A measure of sub-populations that nothing was drawn for: the model tells them apart."""
+    with one_thread():
+        finer = Finer.cut(sample, measure, blocks_of(pool, sample.problem, measure))
+        item, pools = sample.once(groups, lambda: draw_finer(pool, sample, measure, finer))
+    return _by_draws(pool, sample, measure, level, item, pools, finer.blocks)
+
+
 def _by_draws(
-    pool: View, sample: Sample, measure: Measure, level: float, item: IntArray, pools: Pools
+    pool: View,
+    sample: Sample,
+    measure: Measure,
+    level: float,
+    item: IntArray,
+    pools: Pools,
+    blocks: Blocks,
 ) -> Estimate:
     """`measure` by draws of the labels of all items but those at `item`, which have theirs."""
     with one_thread():
-        blocks = blocks_of(pool, sample.problem, measure)
         rng = stage_rng(sample.seed, POSTERIOR + 1)
         inside = pools.within(measure, blocks, pool.outputs(item), rng)
         risks = inside.risks(measure)
@@ -75,13 +97,23 @@ def draw_pools(sample: Sample, view: LabelView) -> tuple[IntArray, Pools]:
     """The labelled items, and draws of the labels of the others by a view of the problem."""
     state, cells = sample.state, sample.problem.cells
     item, label = sample.told()
-    cell = cells.of_item[item].astype(np.int64)
-    counts = np.zeros_like(state.labelled)
-    np.add.at(counts, (cell, label), 1)
-    labels = Labels(cell, label, counts, sample.declined)
+    labels = Labels.of(cells.of_item[item].astype(np.int64), label, sample.declined, state.labelled)
     rng = stage_rng(sample.seed, POSTERIOR)
     with one_thread():
         return item, Pools.draw(view, state.modes, cells.size, labels, rng)
+
+
+def draw_finer(
+    pool: View, sample: Sample, measure: Measure, finer: Finer
+) -> tuple[IntArray, Pools]:
+    """The same by cells of the design cut by the groups of a measure."""
+    item, label = sample.told()
+    coarse = sample.problem.cells.of_item[item].astype(np.int64)
+    cell = finer.of_items(coarse, measure, pool.outputs(item))
+    counts = np.zeros((len(finer.size), sample.problem.n_classes), dtype=np.int64)
+    labels = Labels.of(cell, label, finer.spread(sample.declined), counts)
+    rng = stage_rng(sample.seed, POSTERIOR)
+    return item, Pools.draw(finer.view, None, finer.size, labels, rng)
 
 
 def _model_tells(sample: Sample, measure: Measure) -> bool:
