@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from haystat.inference.guarantee import Guarantee, draws_of
 from haystat.inference.posterior import Labels, Pools
 from haystat.inference.sample import Sample, stage_rng
 from haystat.inference.signals import labels_saved, refuse_labels
-from haystat.inference.sub_populations import Finer, unseen_groups
+from haystat.inference.sub_populations import Finer, unseen
 from haystat.inference.sweep import SURE, judged_tail
 from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
@@ -38,11 +39,11 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     if not sample.any_label:
         return unanswered(measure, level)
     refuse_labels(sample.problem.cells.signals, sample.state.labelled)
-    if not _model_tells(sample, measure):
+    if not _model_tells(pool, sample, measure):
         return weighted(pool, sample, measure, level)
     given = pool, sample, measure, level
-    if groups := unseen_groups(sample.problem, measure):
-        return _in_groups(*given, groups)
+    if facts := unseen(sample.problem, measure, pool.foreign):
+        return _by_finer_cells(*given, facts)
     judged = sample.once("judged", lambda: judged_tail(pool, sample))
     if judged is None:
         view = sample.state.view
@@ -56,13 +57,14 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     return judged.estimate(with_judge, without, swept.hidden(SURE))
 
 
-def _in_groups(
-    pool: View, sample: Sample, measure: Measure, level: float, groups: tuple[Fact, ...]
+def _by_finer_cells(
+    pool: View, sample: Sample, measure: Measure, level: float, facts: tuple[Fact, ...]
 ) -> Estimate:
-    """A measure of sub-populations that nothing was drawn for: the model tells them apart."""
+    """A measure of groups or systems that nothing was drawn for: the model tells them apart."""
     with one_thread():
-        finer = Finer.cut(sample, measure, blocks_of(pool, sample.problem, measure))
-        item, pools = sample.once(groups, lambda: draw_finer(pool, sample, measure, finer))
+        finer = Finer.cut(sample, measure, facts, blocks_of(pool, sample.problem, measure))
+        draw = partial(draw_finer, pool, sample, measure, finer)
+        item, pools = draw() if pool.foreign else sample.once(facts, draw)
     return _by_draws(pool, sample, measure, level, item, pools, finer.blocks)
 
 
@@ -106,7 +108,7 @@ def draw_pools(sample: Sample, view: LabelView) -> tuple[IntArray, Pools]:
 def draw_finer(
     pool: View, sample: Sample, measure: Measure, finer: Finer
 ) -> tuple[IntArray, Pools]:
-    """The same by cells of the design cut by the groups of a measure."""
+    """The same by cells of the design cut by what a measure knows."""
     item, label = sample.told()
     coarse = sample.problem.cells.of_item[item].astype(np.int64)
     cell = finer.of_items(coarse, measure, pool.outputs(item))
@@ -116,13 +118,17 @@ def draw_finer(
     return item, Pools.draw(finer.view, None, finer.size, labels, rng)
 
 
-def _model_tells(sample: Sample, measure: Measure) -> bool:
+def _model_tells(pool: View, sample: Sample, measure: Measure) -> bool:
     """Whether the model can stand in for labels: the loss is the same for items that look alike.
 
     Of a measure whose loss differs between the items of a cell (Brier) it is not the model's to
-    say how the label goes with the loss; such a one is estimated from weighted labels.
+    say how the label goes with the loss; such a one is estimated from weighted labels. So is a
+    curve of another pool's score, of which the model knows nothing.
     """
-    known = measure is sample.problem.measure and measure.facts() is not None
+    facts = measure.facts()
+    if pool.foreign and any(fact.of_score for fact in facts or ()):
+        return False
+    known = measure is sample.problem.measure and facts is not None
     return known or measure.grouping(sample.problem.cells.example) is not None
 
 

@@ -1,8 +1,8 @@
-"""Sub-populations that the cells of a design do not tell apart, for measures asked about later.
+"""Items that the cells of a design do not tell apart, for measures asked about later.
 
-Whether labels of one group go with the score as those of another do, labels must say: the cells of
-the design are cut by the groups of the measure, and the model sees them as it would have, had the
-design known of them.
+Whether labels of one group go with the score as those of another do, or how they go with the
+predictions of a model that came later, labels must say: the cells of the design are cut by what the
+measure knows, and the model sees them as it would have, had the design known of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from haystat.core.arrays import IntArray
 from haystat.inference.sample import Sample
 from haystat.measures.base import Measure
-from haystat.measures.facts import Fact, group_part, groups
+from haystat.measures.facts import Fact, part_of
 from haystat.measures.outputs import Outputs
 from haystat.models.known_view import view_of
 from haystat.models.label_view import LabelView
@@ -25,10 +25,12 @@ from haystat.pool.problem import Problem
 
 @dataclass(frozen=True)
 class Finer:
-    """Cells of a design cut by groups: the view of them, their size, and blocks inside them.
+    """Cells of a design cut by facts: the view of them, their size, and blocks inside them.
 
-    coarse (F,) is the cell of the design that each is a part of, group (F,) of what group.
+    coarse (F,) is the cell of the design that each is a part of, group (F,) the code of the facts.
     """
+
+    facts: tuple[Fact, ...]
 
     view: LabelView
     size: IntArray
@@ -37,19 +39,22 @@ class Finer:
     blocks: Blocks
 
     @classmethod
-    def cut(cls, sample: Sample, measure: Measure, blocks: Blocks) -> Finer:
-        """The cells of a sample by the groups of a measure; blocks are those of both."""
-        code = group_part(measure.facts() or (), blocks.signature)
+    def cut(
+        cls, sample: Sample, measure: Measure, facts: tuple[Fact, ...], blocks: Blocks
+    ) -> Finer:
+        """The cells of a sample by facts of a measure; blocks are those of both."""
+        code = part_of(measure.facts() or (), facts, blocks.signature)
         pairs, of_block = np.unique(np.stack([blocks.cell, code]), axis=1, return_inverse=True)
         of_block, (coarse, group) = of_block.reshape(-1), pairs
         size = np.bincount(of_block, blocks.size).astype(np.int64)
         problem = _problem(sample.problem, coarse, group, size)
         view = view_of(problem, sample.state.view.model.settings)
-        return cls(view, size, coarse, group, replace(blocks, cell=of_block))
+        return cls(facts, view, size, coarse, group, replace(blocks, cell=of_block))
 
     def of_items(self, cell: IntArray, measure: Measure, outputs: Outputs) -> IntArray:
         """The finer cell of items of these cells of the design, (n,)."""
-        group = group_part(measure.facts() or (), np.asarray(measure.grouping(outputs)))
+        code = np.asarray(measure.grouping(outputs))
+        group = part_of(measure.facts() or (), self.facts, code)
         n_groups = int(max(self.group.max(), group.max(initial=0))) + 1
         return np.searchsorted(self.coarse * n_groups + self.group, cell * n_groups + group)
 
@@ -59,10 +64,14 @@ class Finer:
         return np.rint(count[self.coarse] * self.size / whole[self.coarse]).astype(np.int64)
 
 
-def unseen_groups(problem: Problem, measure: Measure) -> tuple[Fact, ...]:
-    """What a measure knows about sub-populations that the cells of a problem do not."""
-    has = set(problem.measure.facts() or ())
-    return tuple(fact for fact in groups(measure.facts() or ()) if fact not in has)
+def unseen(problem: Problem, measure: Measure, foreign: bool) -> tuple[Fact, ...]:
+    """What a measure knows about items that the cells of a problem do not, scores aside.
+
+    Of another pool's systems, foreign ones, they know nothing.
+    """
+    has = set() if foreign else set(problem.measure.facts() or ())
+    facts = measure.facts() or ()
+    return tuple(fact for fact in facts if not fact.of_score and fact not in has)
 
 
 def _problem(problem: Problem, coarse: IntArray, group: IntArray, size: IntArray) -> Problem:

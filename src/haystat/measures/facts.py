@@ -115,12 +115,12 @@ class InMask:
 def encode(facts: Sequence[Fact], outputs: Outputs) -> IntArray | None:
     """One code for a combination of facts, in mixed radix, (n,); None if there are too many.
 
-    Facts that tell sub-populations apart come first: those of one are next to each other.
+    Those of a score come last: items that are alike but for it are next to each other.
     """
     if prod(fact.size for fact in facts) > MOST_CODES:
         return None
     code = np.zeros(len(outputs), dtype=np.int64)
-    for fact in sorted(facts, key=lambda fact: not fact.of_group):
+    for fact in in_order(facts):
         code *= fact.size
         code += fact.codes(outputs)
     return code
@@ -131,9 +131,20 @@ def groups(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(fact for fact in facts if fact.of_group)
 
 
-def group_part(facts: Sequence[Fact], code: IntArray) -> IntArray:
-    """What a code (n,) of all facts says about the sub-population alone, (n,)."""
-    return code // prod(fact.size for fact in facts if not fact.of_group)
+def in_order(facts: Iterable[Fact]) -> list[Fact]:
+    """As they are encoded: first those that are not of a score."""
+    return sorted(facts, key=lambda fact: fact.of_score)
+
+
+def part_of(facts: Sequence[Fact], chosen: Sequence[Fact], code: IntArray) -> IntArray:
+    """What a code (n,) of all facts says about the chosen ones alone: their code, (n,)."""
+    part, weight = np.zeros_like(code), 1
+    for fact in reversed(in_order(facts)):
+        code, digit = np.divmod(code, fact.size)
+        if fact in chosen:
+            part += weight * digit
+            weight *= fact.size
+    return part
 
 
 def union(parts: Iterable[tuple[Fact, ...] | None]) -> tuple[Fact, ...] | None:
