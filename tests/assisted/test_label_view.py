@@ -155,7 +155,8 @@ def test_strata_of_several_scores_after_one_another_have_an_offset_for_each_scor
     pool = hs.Pool.multi_label(dict(zip("abc", scores, strict=True)), strata=30)
     problem, view = viewed(pool)
     label = problem.cells.stratum // 10
-    np.testing.assert_array_equal(offsets_by_cell(view)[:, 1:], label[:, None] == [1, 2])
+    np.testing.assert_array_equal(offsets_by_cell(view)[:, 1:3], label[:, None] == [1, 2])
+    assert view.model.curve.n_group_slopes == 2
 
 
 def test_classes_of_events_have_half_a_pseudo_count_each_and_as_many_as_scores_say():
