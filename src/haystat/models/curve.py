@@ -56,8 +56,8 @@ class Curve:
     """basis (R, p) of the curve's logit, the prior mean (p,), and where floors lie.
 
     low and high (R,) mark regions that all systems predict negative or positive; is_bend (p,) marks
-    the coefficients of the walk, slopes of segments that are length (r,) long. Last in the basis are
-    the slopes of groups, and then the terms of signals, whose hints these are.
+    the coefficients of the walk, slopes of segments that are length (r,) long. Last in the basis
+    are the slopes of groups, and then the terms of signals, whose hints these are.
     """
 
     basis: FloatArray
