@@ -156,7 +156,7 @@ def test_best_f1_is_the_largest_of_all_cuts(pool):
     [
         (lambda: Threshold(), "one requirement, not 0"),
         (lambda: Threshold(precision=0.9, recall=0.9), "one requirement, not 2"),
-        (lambda: Threshold(precision=1.5), "precision is 1.5; give a share"),
+        (lambda: Threshold(precision=1.5), "precision is 1.5; give a number between 0 and 1"),
         (lambda: Threshold(f1="good"), "'best'"),
         (lambda: PrecisionAtK(k=0), "k is 0"),
         (lambda: RecallAtFPR(rate=0), "rate is 0"),

@@ -58,11 +58,11 @@ class Sample(Protocol):
     def declined(self) -> IntArray:
         """Items that nobody can label, by cell, (K,)."""
 
-    def rows(self) -> DrawnItems:
+    def drawn_items(self) -> DrawnItems:
         """All answered draws as arrays; their weights stand for the open ones as well."""
 
     def measure_of(self, measure: Measure) -> Measure:
-        """The measure that reads the labels of `rows`."""
+        """The measure that reads the labels of `drawn_items`."""
 
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, and their labels."""

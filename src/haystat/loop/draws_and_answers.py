@@ -227,7 +227,7 @@ class DrawsAndAnswers:
         return label_array([self._row_of(label) for label in labels], self.problem.numeric)
 
     def _row_of(self, label: Label) -> Label:
-        """The label as `rows` have it."""
+        """The label as `drawn_items` has it."""
         return label
 
     def _stage(self, choice: Choice, waiting: IntArray) -> Stage:

@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from haystat.core.arguments import checked_integer
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.core.score_scales import even_grid
 from haystat.errors import BadOption
@@ -41,8 +42,7 @@ class OverThresholds(ScoreMeasure, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_thresholds < 1:
-            raise BadOption(f"n_thresholds={self.n_thresholds} is not a positive number")
+        checked_integer("n_thresholds", self.n_thresholds, smallest=1)
         if self.thresholds is not None:
             given = tuple(float(threshold) for threshold in self.thresholds)
             if not given or not np.all(np.isfinite(given)) or np.any(np.diff(given) <= 0):
