@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -70,7 +70,7 @@ class Sample(Protocol):
     def finished(self) -> Sequence[tuple[DrawnStage, IntArray]]:
         """The finished stages, with the labels of their rows."""
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, worked out anew only when something has changed."""
 
 

@@ -21,7 +21,6 @@ from haystat.errors import BadOption
 from haystat.measures.base import finite
 from haystat.measures.curves import OneOverThresholds
 from haystat.measures.outputs import Schema
-from haystat.measures.roc import OverLogits
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,11 @@ def lift_at(hit: float, predicted: float, positive: float) -> Slopes:
 
 
 @dataclass(frozen=True)
-class AtPoint(OverLogits, OneOverThresholds, ABC):
+class AtPoint(OneOverThresholds, ABC):
     """A measure at the point of the curve where a requirement is met."""
 
+    n_thresholds: int = field(default=1024, kw_only=True)  # so that the requirement comes first
+    thresholds: Sequence[float] | None = field(default=None, kw_only=True)
     scale_free = False
 
     @property

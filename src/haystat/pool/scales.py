@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray
-from haystat.pool.prior import SCALES, natural_scale, scale_name
+from haystat.core.score_scales import SCALES, scale_name
+from haystat.pool.prior import natural_scale
 from haystat.pool.strata import locate
 
 STEPS = 1 << 14  # into which the widest of several scores is cut before they are added up
