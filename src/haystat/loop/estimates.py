@@ -7,7 +7,6 @@ from typing import Any
 
 from haystat import measures
 from haystat.core.arrays import BoolArray, FloatArray
-from haystat.decisions.known_doubts import sample_doubts
 from haystat.inference.assisted import same_facts
 from haystat.inference.census import census
 from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
@@ -41,6 +40,8 @@ def estimate_state(
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
     if ledger.n_known:
+        from haystat.decisions.known_doubts import sample_doubts  # seldom needed
+
         doubts = (*state.known.doubts, *sample_doubts(ledger.problem, ledger.label_counts()))
         said = (*estimate.warnings, *doubts)
         estimate = replace(estimate, n_labels=ledger.n_told, warnings=said)
