@@ -36,7 +36,7 @@ def estimate_state(
         check_reuse(view, ledger.problem, ledger.design, target)
     share = ledger.unanswered_share()
     if share > 0 and not ledger.any_label:
-        why = "nobody could label any item that was asked about"
+        why = "Nobody could label any item that was asked about. Ask further questions."
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
     if ledger.n_known:
@@ -105,6 +105,7 @@ def needed(pool: View, ledger: Ledger, measure: Measure) -> BoolArray:
 def nonresponse(n_skipped: int, share: float) -> str:
     """What to know about items that nobody can label; share is of the pool, by weight."""
     return (
-        f"{n_skipped} items were skipped, which stand for about {share:.1%} of the pool; the "
-        "estimate is about the items that can be labelled"
+        f"Items that stand for about {share:.1%} of the pool were skipped ({n_skipped:,} of them), "
+        "and the estimate is about the others. Answer them if somebody can (haystat correct), or "
+        "report how many they are."
     )
