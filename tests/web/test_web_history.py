@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from web_case import calling, make_study, saved, serving
 
@@ -160,6 +162,31 @@ def test_a_manager_decides_where_people_differ_and_agreement_stays(differing, la
         assert caller.get("/api/status").json()["agreement"]["share"] == pytest.approx(2 / 3)
 
 
+def test_of_two_managers_at_once_the_second_is_told(differing):
+    path, item = differing
+    with calling(path) as caller, ThreadPoolExecutor(2) as both:
+        given = [{"item": item, "label": label, "annotator": f"m{label}"} for label in (0, 1)]
+        found = list(both.map(lambda one: caller.post("/api/decide", one), given))
+        assert sorted(one.status_code for one in found) == [200, 409]
+        first = next(given for given, one in zip(given, found, strict=True) if one.is_success)
+        refused = next(one for one in found if not one.is_success)
+        assert f"{first['annotator']!r} says {first['label']}" in refused.json()["error"]
+        changed = {**first, "label": 1 - first["label"]}
+        assert caller.post("/api/decide", changed).status_code == 200
+    assert answers_of(path)[item][0] == changed["label"]
+    assert verify(path).ok
+
+
+def test_annotators_decide_nothing(differing):
+    path, item = differing
+    secrets = {"secret": "a manager's secret", "annotator_secret": "an annotator's one"}
+    with calling(path, **secrets) as caller:
+        bearer = {"authorization": f"Bearer {secrets['annotator_secret']}"}
+        given = {"item": item, "label": 0, "annotator": "ann"}
+        assert caller.client.post("/api/decide", json=given, headers=bearer).status_code == 403
+    assert answers_of(path)[item][0] == 1
+
+
 def test_a_manager_decides_in_the_browser(differing, open_page):
     path, item = differing
     with serving(path) as address:
@@ -200,3 +227,36 @@ def test_the_history_has_ones_own_answers_alone(study_path):
 def test_keys_that_mean_something_else_are_refused(keys):
     with pytest.raises(BadOption, match="key"):
         PageOptions(keys=keys)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"decided": 0, "was": 0, "by": "ann"}',
+        '{"decided": 0, "was": [0], "by": {}}',
+        '{"second opinion": [1]}',
+    ],
+)
+def test_a_remark_passes_for_no_decision_and_breaks_nothing(differing, text):
+    path, item = differing
+    with calling(path) as caller:
+        caller.post("/api/note", {"text": text, "item": item, "annotator": "mallory"})
+    with calling(path) as caller:  # a new server reads the remark from the journal
+        assert caller.get("/api/differences").json()["total"] == 1
+        assert caller.get("/api/status").json()["agreement"]["share"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("labels", [([0.3, 0.7], 1), (1, [0.3, 0.7])])
+def test_soft_second_opinions_are_no_difference(tmp_path, labels):
+    path = tmp_path / "soft.haystat"
+    pool = hs.Pool([0.1, 0.4, 0.8, 0.9], strata=2)
+    hs.Study.create(path, pool, "accuracy", "passive", oracle="stochastic").close()
+    with calling(path) as caller:
+        (asked,) = caller.post("/api/ask", {"annotator": "ann"}).json()["questions"]
+        for who, label in zip(("ann", "bob"), labels, strict=True):
+            answer = {"item": asked["item"], "key": asked["key"], "label": label}
+            caller.post("/api/tell", {"answers": [answer], "annotator": who})
+    for _ in range(2):
+        with calling(path) as caller:
+            assert caller.get("/api/differences").json()["total"] == 0
+            assert caller.get("/api/status").status_code == 200

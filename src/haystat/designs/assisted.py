@@ -32,7 +32,7 @@ from haystat.models.threads import one_thread
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
 
-METHOD = 4  # counted up whenever the same labels would lead to other draws or estimates
+METHOD = 5  # counted up whenever the same labels would lead to other draws or estimates
 
 
 @dataclass(frozen=True)

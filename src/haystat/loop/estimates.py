@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from haystat import measures
 from haystat.core.arrays import BoolArray, FloatArray
-from haystat.inference.assisted import same_facts
+from haystat.inference.assisted import POSTERIOR, same_facts
 from haystat.inference.census import census
 from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
 from haystat.inference.importance import check_options
+from haystat.inference.sample import stage_rng
 from haystat.inference.side_by_side import side_by_side
+from haystat.loop.groups import within_each
 from haystat.loop.ledger import Ledger
 from haystat.loop.reuse import check_reuse
 from haystat.loop.state import State
@@ -21,16 +25,26 @@ from haystat.pool.losses import equal_losses
 
 
 def estimate_state(
-    state: State, measure: Any, level: float, pool: Any = None, **options: str
+    state: State,
+    measure: Any,
+    level: float,
+    pool: Any = None,
+    by: str | None = None,
+    **options: str,
 ) -> Estimate:
     """An estimate from all answers, with a word about items that nobody can tell.
 
-    measure: another one than the labels were drawn for; pool: the items as other systems see them.
+    measure: another one than the labels were drawn for; pool: the items as other systems see them;
+    by: a column, within whose values the measure is estimated.
     """
     level = checked_level(level)
     ledger = state.ledger
     view: View = state.pool if pool is None else state.pool.seen_by(pool)
     target = state.measure
+    if by is not None:
+        each = within_each(measure, by, view, ledger.problem.cells)
+        found = estimate_state(state, each, level, pool, **options)
+        return replace(found, measure=f"{measures.resolve(measure).name} by {by}")
     if measure is not None:
         target = measures.bound(measure, view.schema)
         check_reuse(view, ledger.problem, ledger.design, target)
@@ -40,14 +54,22 @@ def estimate_state(
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
     if ledger.n_known:
-        from haystat.decisions.known_doubts import sample_doubts  # seldom needed
-
-        doubts = (*state.known.doubts, *sample_doubts(ledger.problem, ledger.label_counts()))
-        said = (*estimate.warnings, *doubts)
+        said = (*estimate.warnings, *state.known.doubts, *_sample_doubts(ledger))
         estimate = replace(estimate, n_labels=ledger.n_told, warnings=said)
     if share == 0:
         return estimate
     return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))
+
+
+def _sample_doubts(ledger: Ledger) -> list[str]:
+    """What is odd about a known sample, given the labels so far."""
+    from haystat.decisions.known_doubts import sample_doubts  # seldom needed
+
+    def find() -> list[str]:
+        rng = stage_rng(ledger.seed, POSTERIOR + 2)
+        return sample_doubts(ledger.problem, ledger.label_counts().astype(np.int64), rng)
+
+    return ledger.once("sample doubts", find)
 
 
 def estimate_from(

@@ -48,10 +48,6 @@ class Accuracy(SystemMeasure):
         """The predicted class."""
         return (PredictedClass(self.system_index, self.n_classes),)
 
-    def undefined(self, risk: FloatArray) -> str | None:
-        """Accuracy is always defined."""
-        return None
-
     def ratios(self, component: int) -> FloatArray | None:
         """One minus the mistakes, over one, (1, 2, 2)."""
         return np.array([[[-1.0, 1.0], [0.0, 1.0]]])
@@ -76,13 +72,13 @@ class BalancedAccuracy(OfThreeShares):
 
     def value(self, risk: FloatArray) -> FloatArray:
         hit, positive, predicted = risk[:, None]
-        negative = _complement(positive)
+        negative = complement(positive)
         true_negative = 1 - positive - predicted + hit
         return (ratio(hit, positive) + ratio(true_negative, negative)) / 2
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
         hit, positive, predicted = risk[:, None]
-        negative = _complement(positive)
+        negative = complement(positive)
         columns = [
             ratio(np.ones(1), positive) + ratio(np.ones(1), negative),
             ratio(-hit, positive**2) + ratio(hit - predicted, negative**2),
@@ -93,7 +89,7 @@ class BalancedAccuracy(OfThreeShares):
     def undefined(self, risk: FloatArray) -> str | None:
         if risk[1] == 0:
             return f"{self.components[0]} is undefined: no positive has been drawn"
-        if _complement(risk[1:2])[0] == 0:
+        if complement(risk[1:2])[0] == 0:
             return f"{self.components[0]} is undefined: no negative has been drawn"
         return None
 
@@ -105,6 +101,7 @@ class MCC(OfThreeShares):
     name = "mcc"
     meaning = "1 means perfect agreement with the truth, 0 no better than chance."
     bounds = (-1.0, 1.0)
+    lacking = "all labels or all predictions drawn are alike"
 
     def bind(self, schema: Schema) -> Measure:
         """The same measure for the pool's systems and classes."""
@@ -127,9 +124,7 @@ class MCC(OfThreeShares):
         return finite(np.stack(columns, axis=1))
 
     def undefined(self, risk: FloatArray) -> str | None:
-        if np.isfinite(self.value(risk)[0]):
-            return None
-        return f"{self.components[0]} is undefined: all labels or all predictions drawn are alike"
+        return Measure.undefined(self, risk)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,12 +158,9 @@ class AllClasses(SystemMeasure):
 class MultiClassBalancedAccuracy(AllClasses):
     """Mean of the recalls of any number of classes."""
 
-    name = "balanced_accuracy"
+    name = BalancedAccuracy.name
     is_share = True
-    meaning = (
-        "Averaged over the classes, the system gets about {value} of 100 items of a class "
-        "right (between {low} and {high})."
-    )
+    meaning = BalancedAccuracy.meaning
     n_risk = 4
     scale_free = True
 
@@ -198,10 +190,11 @@ class MultiClassBalancedAccuracy(AllClasses):
 class MultiClassMCC(AllClasses):
     """Matthews correlation coefficient of any number of classes (Gorodkin's R_K)."""
 
-    name = "mcc"
-    meaning = "1 means perfect agreement with the truth, 0 no better than chance."
+    name = MCC.name
+    meaning = MCC.meaning
     n_risk = 5
     bounds = (-1.0, 1.0)
+    lacking = MCC.lacking
     _n_common = 1
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
@@ -224,18 +217,13 @@ class MultiClassMCC(AllClasses):
         ]
         return finite(np.concatenate(columns)[None])
 
-    def undefined(self, risk: FloatArray) -> str | None:
-        if np.isfinite(self.value(risk)[0]):
-            return None
-        return f"{self.components[0]} is undefined: all labels or all predictions drawn are alike"
-
     @staticmethod
     def _spread(predicted: FloatArray, actual: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore"):
             return np.sqrt(_variety(predicted) * _variety(actual))
 
 
-def _complement(share: FloatArray) -> FloatArray:
+def complement(share: FloatArray) -> FloatArray:
     """One minus the share; zero where only rounding is left."""
     rest = 1 - share
     return np.where(np.abs(rest) < ROUNDING, 0.0, rest)
@@ -243,15 +231,15 @@ def _complement(share: FloatArray) -> FloatArray:
 
 def _variety(shares: FloatArray) -> FloatArray:
     """One minus the sum of squared shares, (1,)."""
-    return _complement(np.atleast_1d(shares @ shares))
+    return complement(np.atleast_1d(shares @ shares))
 
 
 def _spread(positive: FloatArray, predicted: FloatArray) -> FloatArray:
     """Product of the standard deviations of two indicators."""
     with np.errstate(invalid="ignore"):  # weights may add up to more than one: then undefined
-        return np.sqrt(positive * _complement(positive) * predicted * _complement(predicted))
+        return np.sqrt(positive * complement(positive) * predicted * complement(predicted))
 
 
 def _half_log_slope(share: FloatArray) -> FloatArray:
     """Derivative of log sqrt(share (1 - share))."""
-    return (ratio(np.ones(1), share) - ratio(np.ones(1), _complement(share))) / 2
+    return (ratio(np.ones(1), share) - ratio(np.ones(1), complement(share))) / 2
