@@ -74,8 +74,8 @@ def headline(component: Mapping[str, Any], level: float) -> str:
     if component["low"] == component["high"]:
         return f"{spoken(name)} is {amount(name, value)}."
     return (
-        f"{spoken(name)} is about {amount(name, value)}. The true value lies between {low} and {high} "
-        f"with {level:.0%} confidence."
+        f"{spoken(name)} is about {amount(name, value)}. The true value lies between {low} and "
+        f"{high} with {level:.0%} confidence."
     )
 
 
