@@ -15,7 +15,6 @@ from haystat.inference.estimate import Estimate, checked_level, undefined_estima
 from haystat.inference.importance import check_options
 from haystat.inference.sample import stage_rng
 from haystat.inference.side_by_side import side_by_side
-from haystat.loop.groups import within_each
 from haystat.loop.ledger import Ledger
 from haystat.loop.reuse import check_reuse
 from haystat.loop.state import State
@@ -42,6 +41,8 @@ def estimate_state(
     view: View = state.pool if pool is None else state.pool.seen_by(pool)
     target = state.measure
     if by is not None:
+        from haystat.loop.groups import within_each  # seldom needed, and slow to import
+
         each = within_each(measure, by, view, ledger.problem.cells)
         found = estimate_state(state, each, level, pool, **options)
         return replace(found, measure=f"{measures.resolve(measure).name} by {by}")
