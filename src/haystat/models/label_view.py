@@ -101,7 +101,8 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
         hints = hints_of(signals, regions, at, inside, size, settings)
     first = regions.first
     curve = Curve.along(regions.place, group[first], low[first], high[first], settings, hints)
-    model = LabelModel(curve, regions.size, mass[first], settings)
+    far = None if problem.cells.far is None else problem.cells.far[first]
+    model = LabelModel(curve, regions.size, mass[first], settings, far)
     reference = np.zeros(len(size), dtype=np.int64)
     return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]), parts=parts)
 
