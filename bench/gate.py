@@ -4,9 +4,16 @@
     python bench/gate.py --repeats 20 --kinds shared --only mammography --interval guaranteed
 
 On the boundary (`recall >= truth`, a hair above) a pass is an error, which may happen in 5% of the
-runs. Away from it (`recall >= truth - margin`) the labels until it passes are compared with those
-of a fixed sample that would pass in 90% of the runs: the number at which the standard error is the
-margin over 1.645 + 1.282.
+runs; so is a failure a hair below. Away from it (`recall >= truth - margin`) the labels until the
+gate passes, over all runs, are compared with fixed samples for the same decision:
+
+fixed: the smallest number of labels of the same design at which one look, by the interval that is
+    for one look (`interval="fixed"`), passes in 90% of the runs.
+random: items drawn at random such that the standard error is the margin over 1.645 + 1.282: a test
+    at the same level that passes in 90% of the runs.
+
+Runs that are not decided within the budget count as twice the budget; so do fixed samples. The last
+line has geometric means over the cells whose fixed sample is within the budget.
 """
 
 from __future__ import annotations
@@ -24,7 +31,8 @@ from decision_runs import parser_of, repeated, texts, two_class_pools
 
 BATCH = 50
 HAIR = 1e-9
-POWER = (1.645 + 1.282) / 1.645  # half-widths to the margin, for nine passes in ten
+POWER = 0.9
+ERRORS = 1.645 + 1.282  # standard errors to the margin, for nine passes in ten at a level of 5%
 
 
 @dataclass(frozen=True)
@@ -42,12 +50,20 @@ class Task:
 def main() -> None:
     """Measure and print."""
     args = _arguments()
-    heads = ("pool", "measure", "truth", "passed", "failed", "away", "plan")
-    print("{:40} {:9} {:>6} {:>7} {:>7} {:>6} {:>6}".format(*heads))
+    heads = ("pool", "measure", "truth", "passed", "failed", "median", "mean", "fixed", "random")
+    print("{:40} {:9} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6} {:>7}".format(*heads))
+    cells = []
     for known in two_class_pools(args):
         for measure in args.measures:
             task = _task(known, measure, args)
-            _show(task, repeated(_run, task, args))
+            cells.append(_show(task, repeated(_run, task, args)))
+    passed, failed = (np.mean([cell[name] for cell in cells]) for name in ("passed", "failed"))
+    print(f"{len(cells)} cells: passed {passed:.1%}, failed {failed:.1%} on the boundary")
+    within = [cell for cell in cells if cell["fixed"] <= args.budget]
+    for name in ("fixed", "random"):
+        ratio = [np.log([cell[k] / cell[name] for k in ("median", "mean")]) for cell in within]
+        median, mean = np.exp(np.mean(ratio, axis=0)) if within else (np.nan, np.nan)
+        print(f"{len(within)} cells: labels over {name}: median {median:.2f}, mean {mean:.2f}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -73,37 +89,46 @@ def _run(task: Task, repeat: int) -> dict[str, Any]:
     labels = task.known.labels
     pool = hs.Pool(**task.known.arguments)
     evaluation = hs.Evaluation(pool, task.measure, random_state=repeat)
-    on = {"boundary": None, "away": None}
-    planned = None
+    away = task.truth - task.margin
+    needs = {"pass": task.truth + HAIR, "fail": task.truth - HAIR, "away": away}
+    first: dict[str, int] = {}
+    once = []
     for n in range(BATCH, min(task.budget, pool.size // 2) + 1, BATCH):
         estimate = evaluation.run(lambda items: labels[np.asarray(items)], budget=n)
-        bounds = {"boundary": task.truth + HAIR, "away": task.truth - task.margin}
-        for name, bound in bounds.items():
-            if on[name] is None:
-                need = f"{task.measure}>={bound!r}"
-                verdict = hs.gate(evaluation, need, interval=task.interval)
-                on[name] = None if verdict.undecided else (verdict.state, n)
-        low, high = estimate.at(0.9).intervals[0]
-        if planned is None and (high - low) / 2 * POWER <= task.margin:
-            planned = n
-        if all(on.values()) and planned is not None:
-            break
-    return {**on, "plan": planned}
+        for name, bound in needs.items():
+            verdict = hs.gate(evaluation, f"{task.measure}>={bound!r}", interval=task.interval)
+            if verdict.state == ("fail" if name == "fail" else "pass"):
+                first.setdefault(name, n)
+        once.append(hs.gate(evaluation, f"{task.measure}>={away!r}", interval="fixed").passed)
+    variance = estimate.details.get("item_variance", [np.nan])[0]
+    return {"first": first, "once": once, "variance": float(variance)}
 
 
-def _show(task: Task, found: list[dict[str, Any]]) -> None:
-    states = [row["boundary"][0] if row["boundary"] else "" for row in found]
-    passed, failed = states.count("pass"), states.count("fail")
-    away = [row["away"][1] if row["away"] else np.inf for row in found]
-    plan = [np.inf if row["plan"] is None else row["plan"] for row in found]
-    wrong = " above" if binom.sf(passed - 1, len(found), 0.05) < 0.01 else ""
-    n = len(found)
+def _show(task: Task, found: list[dict[str, Any]]) -> dict[str, float]:
+    """Print and return what the runs of a cell come to."""
+    n, never = len(found), 2 * task.budget
+    passed, failed = (sum(name in row["first"] for row in found) for name in ("pass", "fail"))
+    labels = [row["first"].get("away", never) for row in found]
+    enough = np.flatnonzero(np.mean([row["once"] for row in found], axis=0) >= POWER)
+    cell = {
+        "passed": passed / n,
+        "failed": failed / n,
+        "median": float(np.median(labels)),
+        "mean": float(np.mean(labels)),
+        "fixed": float(BATCH * (enough[0] + 1)) if len(enough) else float(never),
+        "random": float(
+            np.median([row["variance"] for row in found]) * (ERRORS / task.margin) ** 2
+        ),
+    }
+    wrong = " above" if binom.sf(max(passed, failed) - 1, n, 0.05) < 0.01 else ""
     name = f"{task.known.kind} {task.known.name}"[:40]
     print(
         f"{name:40} {task.measure:9} {task.truth:6.3f} {passed / n:7.1%} {failed / n:7.1%} "
-        f"{np.median(away):6.0f} {np.median(plan):6.0f}{wrong}",
+        f"{cell['median']:6.0f} {cell['mean']:6.0f} {cell['fixed']:6.0f} {cell['random']:7.0f}"
+        f"{wrong}",
         flush=True,
     )
+    return cell
 
 
 if __name__ == "__main__":

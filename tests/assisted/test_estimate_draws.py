@@ -27,7 +27,7 @@ def labels_of(pool, ledger):
     cell = ledger.problem.cells.of_item[item].astype(np.int64)
     counts = np.zeros_like(ledger.state.labelled)
     np.add.at(counts, (cell, label), 1)
-    return pool.outputs(item), Labels(cell, label, counts, ledger.unlabelled)
+    return pool.outputs(item), Labels(cell, label, counts, ledger.declined)
 
 
 def risks_of(pool, ledger, measure=None, seed=0):

@@ -134,16 +134,37 @@ def test_two_systems_have_a_floor_only_where_they_agree_and_offsets_where_not():
         assert np.all(rows == rows[0])
 
 
+def offsets_by_cell(view):
+    """Which offset (K, g) each cell has; those of the first way of prediction have none."""
+    return by_cell(view).basis[:, 2 + len(view.model.curve.length) :]
+
+
 def test_strata_without_an_order_have_an_offset_each():
     rng = np.random.default_rng(2)
     pool = hs.Pool(rng.random(500), strata=rng.integers(6, size=500))
     problem, view = viewed(pool)
-    offsets = view.model.curve.basis[:, 2 + len(view.model.curve.length) :]
-    assert offsets.shape[1] == 5
-    for stratum in range(1, 6):
-        rows = offsets[problem.cells.stratum == stratum]
-        assert np.all(rows.sum(axis=1) == 1)
-        assert np.all(rows == rows[0])
+    offsets = offsets_by_cell(view)
+    assert offsets.shape[1] == 1 + 5  # predicted positive, and a stratum other than the first
+    np.testing.assert_array_equal(offsets[:, 0], problem.cells.example.predictions[:, 0])
+    others = problem.cells.stratum[:, None] == np.arange(1, 6)
+    np.testing.assert_array_equal(offsets[:, 1:], others)
+
+
+def test_strata_of_several_scores_after_one_another_have_an_offset_for_each_score():
+    scores = np.random.default_rng(3).random((3, 400))
+    pool = hs.Pool.multi_label(dict(zip("abc", scores, strict=True)), strata=30)
+    problem, view = viewed(pool, hs.measures.PerLabel(hs.measures.F1(), tuple("abc")))
+    label = problem.cells.stratum // 10
+    np.testing.assert_array_equal(offsets_by_cell(view)[:, 1:], label[:, None] == [1, 2])
+
+
+def test_classes_of_events_have_half_a_pseudo_count_each_and_as_many_as_scores_say():
+    rng = np.random.default_rng(5)
+    pool = hs.Pool(rng.dirichlet(np.ones(6), 900), classes=range(6), strata=8)
+    _, view = viewed(pool, "accuracy")
+    possible = np.sort(view.other, axis=1)[:, 1:]
+    np.testing.assert_allclose(possible.sum(axis=1), 5)
+    assert possible.min() > 0.5
 
 
 @pytest.mark.parametrize(("tied", "expected"), [(0.4, 0), (0.6, 1), (0.95, 1)])
@@ -180,7 +201,7 @@ def test_with_three_classes_the_event_is_another_label_than_the_predicted_one():
     right = labelled[np.arange(len(labelled)), predictions]
     np.testing.assert_array_equal(n, view.regions.total(labelled.sum(axis=1)))
     np.testing.assert_array_equal(n - events, view.regions.total(right))
-    # What an event may be: two pseudo-counts for each predicted class, none for itself.
+    # What an event may be: a pseudo-count for each other class, none for itself.
     np.testing.assert_allclose(view.other.sum(axis=1), 2)
     np.testing.assert_array_equal(view.other[view.group, predictions], 0)
     np.testing.assert_array_equal(view.group, predictions)

@@ -28,7 +28,7 @@ def make_curve(n_cells=12, n_high=4, groups=False):
     high = np.arange(n_cells) < n_high
     group = np.arange(n_cells) % 2 if groups else np.zeros(n_cells, dtype=int)
     place = minus_logit(rank) - minus_logit(np.array([n_high / n_cells]))
-    return Curve.along(place, group, ~high, high, SETTINGS)
+    return Curve.along(place, group[:, None], ~high, high, SETTINGS)
 
 
 def make_labels(curve, seed, most=30):
@@ -224,7 +224,7 @@ def test_the_walk_is_a_random_walk_with_a_deviation_of_its_own_near_the_threshol
     place = np.array([-5.3, -2.6, -2.0, -0.1, 0.0, 0.3, 0.5, 1.0, 1.7, 2.5, 4.0, 4.4, 6.0, 7.0])
     walk, length = walk_basis(place)
     nowhere = np.zeros(14, bool)
-    curve = Curve.along(place, np.zeros(14, int), nowhere, nowhere, SETTINGS)
+    curve = Curve.along(place, np.zeros((14, 1), int), nowhere, nowhere, SETTINGS)
     np.testing.assert_allclose(curve.basis[:, 2:], walk, atol=1e-12)
     for bend_sd in (0.3, 0.8):
         precision = curve.precision(np.array([bend_sd]), SETTINGS)[0, 2:]
@@ -286,3 +286,10 @@ def test_mid_ranks_are_shares_of_the_pool_above_the_middle_of_a_cell():
 def test_settings_out_of_range_are_refused_by_name(options):
     with pytest.raises(BadOption, match=next(iter(options))):
         ModelSettings(**options)
+
+
+def test_whole_numbers_are_settings_too():
+    curve = make_curve(groups=True)
+    whole, real = ModelSettings(group_sd=2), ModelSettings(group_sd=2.0)
+    bend = np.array([0.5])
+    np.testing.assert_array_equal(curve.precision(bend, whole), curve.precision(bend, real))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,13 +89,26 @@ def test_the_fixed_interval_is_one_sided(evaluation):
 
 
 def test_the_anytime_interval_is_stretched_like_a_confidence_sequence(evaluation):
+    """On the worse side from where the draws end; on the better side from the level: further."""
+    reach = sequence_multiplier(0.9, 300)
+    drawn, nominal = norm.ppf(1 - 0.2 * 0.025), norm.ppf(0.975)
     check = hs.gate(evaluation, "f1>=0.6").checks[0]
     estimate = evaluation.estimate(level=0.95)
-    stretch = sequence_multiplier(0.9, 300) / norm.ppf(0.975)
-    assert stretch > 1.2
-    assert check.low == pytest.approx(
-        estimate.value - stretch * (estimate.value - estimate.interval[0])
-    )
+    value, (low, high) = estimate.value, estimate.interval
+    assert check.low == pytest.approx(value - reach / drawn * (value - low))
+    assert check.high == pytest.approx(value + reach / nominal * (high - value))
+    loss = replace(estimate.at(0.9), lower_is_better=True).watched_intervals[0]
+    assert loss[0] == pytest.approx(value - reach / nominal * (value - low))
+    assert loss[1] == pytest.approx(value + reach / drawn * (high - value))
+
+
+def test_of_a_difference_neither_side_is_the_worse(path):
+    with hs.Study.open(path) as study:
+        check = hs.gate(study, "f1>=baseline-0.1").checks[0]
+        difference = study.estimate(hs.measures.Difference(hs.measures.F1(), "new", "old"))
+    reach = sequence_multiplier(0.9, 300) / norm.ppf(0.975)
+    ends = difference.value + reach * (np.array(difference.interval) - difference.value)
+    assert (check.low, check.high) == pytest.approx(tuple(ends))
 
 
 def test_the_guaranteed_interval_decides_without_the_model(evaluation):

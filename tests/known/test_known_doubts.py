@@ -77,7 +77,7 @@ def test_labels_that_differ_from_those_asked_for_among_items_alike_are_flagged(s
     pool = hs.Pool(scores)
     order = np.argsort(scores, kind="stable")
     counts = {"honest": 0, "biased": 0}
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         bands = np.array_split(order, N)
         honest = [rng.choice(band) for band in bands]
@@ -86,9 +86,47 @@ def test_labels_that_differ_from_those_asked_for_among_items_alike_are_flagged(s
             known = hs.Known.sample({int(i): int(truth[i]) for i in index}, N / SIZE)
             evaluation = hs.Evaluation(pool, known=known, random_state=seed)
             estimate = evaluation.run(lambda items: truth[np.asarray(items)], 250, 125)
-            counts[name] += any("where labels asked for" in said for said in estimate.warnings)
+            counts[name] += labels_questioned(estimate)
     assert counts["honest"] == 0
-    assert counts["biased"] == 5
+    assert counts["biased"] == 3
+
+
+def test_a_sample_with_too_many_positives_is_flagged_although_it_is_spread_like_one():
+    """Few labels asked for lie among the same scores; what tells is how many positives it has."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(SIZE) < 0.025).astype(int)
+    pool = hs.Pool(rng.normal(0, 1, SIZE) + 1.5 * truth, threshold=2.0)
+    found = {"honest": 0, "biased": 0}
+    for seed in range(5):
+        for name, favour in (("honest", 1.0), ("biased", 4.0)):
+            known = drawn_sample(truth, np.where(truth == 1, favour, 1.0), seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                evaluation = hs.Evaluation(pool, known=known, random_state=seed)
+            estimate = evaluation.run(lambda items: truth[np.asarray(items)], 250, 125)
+            found[name] += labels_questioned(estimate)
+    assert found["honest"] == 0
+    assert found["biased"] >= 3
+
+
+def test_samples_with_unequal_probabilities_are_held_against_the_labels_asked_for(scored):
+    scores, truth = scored
+    pool, chance = hs.Pool(scores), np.where(scores > 0.3, 0.2, 0.01)
+    for favour, questioned in ((1.0, False), (6.0, True)):
+        drawn = np.random.default_rng(1).random(SIZE) < np.where(truth == 1, favour, 1.0) * chance
+        known = hs.Known.sample(
+            {int(i): int(truth[i]) for i in np.flatnonzero(drawn)},
+            {int(i): chance[i] for i in np.flatnonzero(drawn)},
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            evaluation = hs.Evaluation(pool, design="adaptive", known=known, random_state=0)
+        estimate = evaluation.run(lambda items: truth[np.asarray(items)], 300, 150)
+        assert labels_questioned(estimate) is questioned
+
+
+def labels_questioned(estimate):
+    return any("where a random one would have" in said for said in estimate.warnings)
 
 
 def test_a_census_that_lacks_items_of_its_region_is_flagged(scored):

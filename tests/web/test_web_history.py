@@ -200,3 +200,36 @@ def test_the_history_has_ones_own_answers_alone(study_path):
 def test_keys_that_mean_something_else_are_refused(keys):
     with pytest.raises(BadOption, match="key"):
         PageOptions(keys=keys)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"decided": 0, "was": 0, "by": "ann"}',
+        '{"decided": 0, "was": [0], "by": {}}',
+        '{"second opinion": [1]}',
+    ],
+)
+def test_a_remark_passes_for_no_decision_and_breaks_nothing(differing, text):
+    path, item = differing
+    with calling(path) as caller:
+        caller.post("/api/note", {"text": text, "item": item, "annotator": "mallory"})
+    with calling(path) as caller:  # a new server reads the remark from the journal
+        assert caller.get("/api/differences").json()["total"] == 1
+        assert caller.get("/api/status").json()["agreement"]["share"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("labels", [([0.3, 0.7], 1), (1, [0.3, 0.7])])
+def test_soft_second_opinions_are_no_difference(tmp_path, labels):
+    path = tmp_path / "soft.haystat"
+    pool = hs.Pool([0.1, 0.4, 0.8, 0.9], strata=2)
+    hs.Study.create(path, pool, "accuracy", "passive", oracle="stochastic").close()
+    with calling(path) as caller:
+        (asked,) = caller.post("/api/ask", {"annotator": "ann"}).json()["questions"]
+        for who, label in zip(("ann", "bob"), labels, strict=True):
+            answer = {"item": asked["item"], "key": asked["key"], "label": label}
+            caller.post("/api/tell", {"answers": [answer], "annotator": who})
+    for _ in range(2):
+        with calling(path) as caller:
+            assert caller.get("/api/differences").json()["total"] == 0
+            assert caller.get("/api/status").status_code == 200

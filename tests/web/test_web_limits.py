@@ -17,7 +17,7 @@ import haystat as hs
 from haystat.core.drafts import draft_of, remove_dead_drafts
 from haystat.errors import StorageFull
 from haystat.web import upload_limits
-from haystat.web.models import MOST_COLUMNS, MOST_MEASURES
+from haystat.web.fields import MOST_COLUMNS, MOST_MEASURES
 from haystat.web.uploads import receive
 
 pa = pytest.importorskip("pyarrow")

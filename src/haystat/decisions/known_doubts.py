@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import betainc, ndtr, ndtri
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.inference.posterior import posterior_shares
+from haystat.models.known_view import KnownView, view_of
+from haystat.models.settings import ModelSettings
+from haystat.models.threads import one_thread
 from haystat.pool.known import KINDS, Known
 from haystat.pool.problem import Problem
 
-UNLIKELY = 0.001  # chance of a difference from which labels are questioned
 SUSPICIOUS = 0.01  # chance that an honest sample is questioned, over all places looked at
 AS_FOUND = "Give them as hs.Known.found(…) if that is not how they were chosen"
 
@@ -151,38 +154,40 @@ def _chance(size: int, n_above: IntArray, above: BoolArray, weight: FloatArray) 
     return np.asarray(2 * ndtr(-np.abs(weight @ off) / np.sqrt(np.maximum(variance, least))))
 
 
-def sample_doubts(problem: Problem, counts: FloatArray) -> list[str]:
-    """Whether the labels of a known sample differ from those asked for among items alike.
+def sample_doubts(problem: Problem, counts: IntArray, rng: np.random.Generator) -> list[str]:
+    """Whether a known sample has more or fewer events than the labels asked for make likely.
 
-    counts (K, C). Mantel and Haenszel's test over the strata and predictions: given how many items
-    of each were labelled, and how many of them are positive (with more classes: not as predicted).
+    counts (K, C). The model of the labels, told of all labels but those of the sample, draws the
+    share of events in what the sample was taken from; how likely a sample is to have so many, or so
+    few, is the mean of binomial tails over these draws. With unequal inclusion probabilities the
+    sample counts for its effective number of labels (Kish). Items that prefer an event whatever
+    their score cannot be seen better by any test than by this count.
     """
-    if problem.known is None or problem.numeric or not problem.known.square.any():
+    known = problem.known
+    if known is None or problem.numeric or not known.square.any():
         return []
-    cells, drawn = problem.cells, problem.known.kind == KINDS["sample"]
-    reference = cells.example.predictions[:, 0] if problem.n_classes > 2 else 0
-    events = counts.sum(axis=1) - counts[np.arange(len(cells)), reference]
-    alike = np.unique(
-        np.column_stack([cells.stratum, cells.example.predictions]), axis=0, return_inverse=True
-    )[1].reshape(-1)
-
-    def total(of_cells: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(alike, weights=of_cells), dtype=np.float64)
-
-    n = total(counts.sum(axis=1) * (problem.open | drawn))
-    n_sample, n_event = total(counts.sum(axis=1) * drawn), total(events * (problem.open | drawn))
-    many = np.maximum(n, 2.0)
-    expected = n_sample * n_event / many
-    variance = expected * (1 - n_event / many) * (n - n_sample) / (many - 1)
-    spread = float(np.sqrt(variance.sum()))
-    seen, due = float((events * drawn).sum()), float(expected.sum())
-    both = (n_sample > 0) & (n > n_sample)
-    off = float((total(events * drawn) - expected)[both].sum())
-    # Of a few labels a normal law is too sure: half an event is no evidence.
-    if not spread > 0 or 2 * ndtr(-max(abs(off) - 0.5, 0.0) / spread) >= UNLIKELY:
+    view = view_of(problem, ModelSettings())
+    if not isinstance(view, KnownView):
+        return []
+    with one_thread():
+        start = view.model.curve.mean[None]
+        share = posterior_shares(view.without_samples(), start, counts, rng)
+    size = problem.cells.size * ((known.kind == 0) | (known.kind == KINDS["sample"]))
+    chance = np.clip(share @ size / size.sum(), 0.0, 1.0)
+    weight = known.weight.sum(axis=1)
+    quiet = known.weight[np.arange(len(weight)), view.reference]
+    n = weight.sum() ** 2 / known.square.sum()
+    seen = n * (weight - quiet).sum() / weight.sum()
+    if 2 * min(_at_least(seen, n, chance), _at_least(n - seen, n, 1 - chance)) >= SUSPICIOUS:
         return []
     what = "positives" if problem.n_classes == 2 else "wrong predictions"
+    low, high = n * np.quantile(chance, [0.05, 0.95])
     return [
-        f"The known sample has {seen:,.0f} {what} where labels asked for among items alike make "
-        f"{due:,.0f} likely. {AS_FOUND}."
+        f"The known sample has {seen:,.0f} {what}, where a random one would have about {low:,.0f} "
+        f"to {high:,.0f}, going by the labels asked for. {AS_FOUND}."
     ]
+
+
+def _at_least(seen: float, n: float, chance: FloatArray) -> float:
+    """How likely n draws are to have so many events, by draws of their chance (S,)."""
+    return float(np.mean(betainc(seen, n - seen + 1, chance))) if seen > 0 else 1.0

@@ -33,7 +33,7 @@ from haystat.pool.base import View
 from haystat.pool.problem import Problem
 
 FAR = 0.05  # of the labels go to items that are told to be far from positive, to see that they are
-METHOD = 4  # counted up whenever the same labels would lead to other draws or estimates
+METHOD = 5  # counted up whenever the same labels would lead to other draws or estimates
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,12 @@ class CredibleEstimate(Estimate):
     """An estimate whose error is told by draws (S, m) of the measure from a posterior.
 
     Draws in which a component is undefined (0/0) are left out for that component. Its intervals
-    leave out `tail_share` of the draws that their level would.
+    leave out `tail_share` of the draws that their level would. lower_is_better is the measure's.
     """
 
     draws: FloatArray = field(default_factory=lambda: np.zeros((0, 1)), repr=False)
     tail_share: float = 1.0
+    lower_is_better: bool | None = None
 
     @property
     def intervals(self) -> FloatArray:
@@ -47,10 +48,16 @@ class CredibleEstimate(Estimate):
     def watched_intervals(self) -> FloatArray:
         """Stretched about the estimate as a confidence sequence is wider than an interval, (m, 2).
 
-        A sequence goes m standard errors where the usual interval goes z; so its ends are moved by
-        m / z. At whatever level: the outermost draws are too few to tell levels apart.
+        A sequence goes m standard errors. An end of the usual interval lies z standard deviations
+        of the draws from the estimate, z that of the draws it leaves out: on the worse side it is
+        moved by m / z. On the better side, to which the prior does not lean, that the draws are too
+        sure has to be allowed for: there z is that of the level. At whatever level: the outermost
+        draws are too few to tell levels apart.
         """
-        stretch = sequence_multiplier(self.level, self.n_labels) / ndtri((1 + USUAL) / 2)
+        drawn, nominal = (-ndtri(share * (1 - USUAL) / 2) for share in (self.tail_share, 1.0))
+        low = nominal if self.lower_is_better is not False else drawn
+        high = nominal if self.lower_is_better is not True else drawn
+        stretch = sequence_multiplier(self.level, self.n_labels) / np.array([low, high])
         values = self.values[:, None]
         return np.asarray(values + stretch * (self.at(USUAL).intervals - values))
 
@@ -115,6 +122,7 @@ def credible_estimate(
         {"risk": np.median(risks, axis=0)},
         draws=np.where(undefined, np.nan, draws),
         tail_share=tail_share,
+        lower_is_better=measure.lower_is_better,
     )
 
 

@@ -1,4 +1,4 @@
-"""Answered draws that stand for those whose answer has not come yet."""
+"""Answered draws that stand for those whose answer has not come yet, or never will."""
 
 from __future__ import annotations
 
@@ -52,3 +52,15 @@ def _carriers(cells: Cells, told: BoolArray) -> IntArray:
         away = np.abs(cells.stratum[candidates] - cells.stratum[cell])
         found[cell] = candidates[np.lexsort((away, other))[0]]
     return found
+
+
+def answered_factor(count: IntArray, weight: FloatArray, answered: BoolArray) -> float:
+    """Factor for the weights of answered draws, so that they stand for answered items alone.
+
+    With N draws, n of them answered, the items without an answer are estimated to hold the share
+    s of the pool, the mean of w over the N draws that fall on them. The mean of w loss over the n
+    draws, times n / N / (1 - s), is then the mean loss of the items that have an answer.
+    """
+    n_draws, n_answered = int(count.sum()), int(count[answered].sum())
+    share = float(count[~answered] @ weight[~answered]) / n_draws
+    return n_answered / n_draws / max(1.0 - share, 1.0 / n_draws)

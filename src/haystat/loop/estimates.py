@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from haystat import measures
 from haystat.core.arrays import BoolArray, FloatArray
 from haystat.decisions.known_doubts import sample_doubts
-from haystat.inference.assisted import same_facts
+from haystat.inference.assisted import POSTERIOR, same_facts
 from haystat.inference.census import census
 from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
 from haystat.inference.importance import check_options
+from haystat.inference.sample import stage_rng
 from haystat.inference.side_by_side import side_by_side
 from haystat.loop.ledger import Ledger
 from haystat.loop.reuse import check_reuse
@@ -41,12 +44,21 @@ def estimate_state(
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
     if ledger.n_known:
-        doubts = (*state.known.doubts, *sample_doubts(ledger.problem, ledger.label_counts()))
-        said = (*estimate.warnings, *doubts)
+        said = (*estimate.warnings, *state.known.doubts, *_sample_doubts(ledger))
         estimate = replace(estimate, n_labels=ledger.n_told, warnings=said)
     if share == 0:
         return estimate
     return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))
+
+
+def _sample_doubts(ledger: Ledger) -> list[str]:
+    """What is odd about a known sample, given the labels so far."""
+
+    def find() -> list[str]:
+        rng = stage_rng(ledger.seed, POSTERIOR + 2)
+        return sample_doubts(ledger.problem, ledger.label_counts().astype(np.int64), rng)
+
+    return ledger.once("sample doubts", find)
 
 
 def estimate_from(

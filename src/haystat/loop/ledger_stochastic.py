@@ -17,8 +17,8 @@ from haystat.designs.base import Batch, Design, Proposal
 from haystat.designs.replacement import draw_cells
 from haystat.errors import BadOption
 from haystat.inference.sample import stage_rng
-from haystat.loop.ledger import Ledger, has_answer
-from haystat.loop.stages import Label, Stage
+from haystat.loop.ledger import Ledger
+from haystat.loop.stages import Label, Stage, has_answer
 from haystat.measures.base import Measure
 from haystat.measures.soft import SoftLabels
 from haystat.pool.base import Order

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from haystat.core.arrays import FloatArray, IntArray
+import numpy as np
+
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 
 NO_ANSWER = -1  # the label index of an item about which nobody can tell
 
@@ -46,3 +48,23 @@ def stage_records(stages: Sequence[Stage], n_finished: int) -> list[dict[str, An
         }
         for number, stage in enumerate(stages)
     ]
+
+
+def label_array(labels: Sequence[Label], numeric: bool) -> IntArray:
+    """Class indices as integers; numbers as doubles, NaN where there is no answer."""
+    if numeric:  # NO_ANSWER is an integer, a number never is
+        numbers = [label if isinstance(label, float) else np.nan for label in labels]
+        return np.array(numbers, dtype=np.float64)
+    return np.array(labels, dtype=np.int64)
+
+
+def is_told(label: Label | None) -> bool:
+    """Whether this is a label: -1.0 is a number, and -1 is none."""
+    return label is not None and (type(label) is not int or label != NO_ANSWER)
+
+
+def has_answer(label: IntArray) -> BoolArray:
+    """Which labels of a finished stage are answers, (n,)."""
+    if label.dtype.kind == "f":
+        return ~np.isnan(label)
+    return np.asarray(label != NO_ANSWER)

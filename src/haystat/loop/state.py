@@ -15,10 +15,10 @@ from haystat.errors import LogError, StorageError
 from haystat.loop.annotators import DISAGREEMENT, Rules
 from haystat.loop.journal import Entry
 from haystat.loop.known_labels import NOTHING_KNOWN, KnownLabels
-from haystat.loop.ledger import Ledger, is_told
+from haystat.loop.ledger import Ledger
 from haystat.loop.ledger_stochastic import StochasticLedger
 from haystat.loop.questions import Query, Questions
-from haystat.loop.stages import NO_ANSWER, Label, Stage
+from haystat.loop.stages import NO_ANSWER, Label, Stage, is_told
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.problem import pose

@@ -48,10 +48,6 @@ class Accuracy(SystemMeasure):
         """The predicted class."""
         return (PredictedClass(self.system_index, self.n_classes),)
 
-    def undefined(self, risk: FloatArray) -> str | None:
-        """Accuracy is always defined."""
-        return None
-
     def ratios(self, component: int) -> FloatArray | None:
         """One minus the mistakes, over one, (1, 2, 2)."""
         return np.array([[[-1.0, 1.0], [0.0, 1.0]]])
@@ -105,6 +101,7 @@ class MCC(OfThreeShares):
     name = "mcc"
     meaning = "1 means perfect agreement with the truth, 0 no better than chance."
     bounds = (-1.0, 1.0)
+    lacking = "all labels or all predictions drawn are alike"
 
     def bind(self, schema: Schema) -> Measure:
         """The same measure for the pool's systems and classes."""
@@ -127,9 +124,7 @@ class MCC(OfThreeShares):
         return finite(np.stack(columns, axis=1))
 
     def undefined(self, risk: FloatArray) -> str | None:
-        if np.isfinite(self.value(risk)[0]):
-            return None
-        return f"{self.components[0]} is undefined: all labels or all predictions drawn are alike"
+        return Measure.undefined(self, risk)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,12 +158,9 @@ class AllClasses(SystemMeasure):
 class MultiClassBalancedAccuracy(AllClasses):
     """Mean of the recalls of any number of classes."""
 
-    name = "balanced_accuracy"
+    name = BalancedAccuracy.name
     is_share = True
-    meaning = (
-        "Averaged over the classes, the system gets about {value} of 100 items of a class "
-        "right (between {low} and {high})."
-    )
+    meaning = BalancedAccuracy.meaning
     n_risk = 4
     scale_free = True
 
@@ -198,10 +190,11 @@ class MultiClassBalancedAccuracy(AllClasses):
 class MultiClassMCC(AllClasses):
     """Matthews correlation coefficient of any number of classes (Gorodkin's R_K)."""
 
-    name = "mcc"
-    meaning = "1 means perfect agreement with the truth, 0 no better than chance."
+    name = MCC.name
+    meaning = MCC.meaning
     n_risk = 5
     bounds = (-1.0, 1.0)
+    lacking = MCC.lacking
     _n_common = 1
 
     def loss(self, outputs: Outputs, label: IntArray) -> FloatArray:
@@ -223,11 +216,6 @@ class MultiClassMCC(AllClasses):
             ratio(-predicted, spread) + value * ratio(actual, _variety(actual)),
         ]
         return finite(np.concatenate(columns)[None])
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        if np.isfinite(self.value(risk)[0]):
-            return None
-        return f"{self.components[0]} is undefined: all labels or all predictions drawn are alike"
 
     @staticmethod
     def _spread(predicted: FloatArray, actual: FloatArray) -> FloatArray:

@@ -50,6 +50,8 @@ class Measure(ABC):
     is_share: bool = False
     #: the value in words; {value}, {low} and {high} are numbers out of 100
     meaning: str = ""
+    #: of a measure of one value, what is wrong with the draws where it is undefined, in words
+    lacking: str = ""
     #: whether the measure is precision, recall or an F-measure
     is_f_measure: bool = False
     #: of a curve over thresholds, what the first and the second half of its components are
@@ -144,6 +146,8 @@ class Measure(ABC):
         """Why the value is undefined at this risk, in words; None where it is defined."""
         if np.all(np.isfinite(self.value(risk))):
             return None
+        if self.lacking:
+            return f"{self.components[0]} is undefined: {self.lacking}"
         return f"{self.name} is undefined for what has been drawn so far"
 
     def side_by_side(self) -> tuple[Measure, ...]:
@@ -241,3 +245,13 @@ def _as_vector(value: Callable[..., Any]) -> Callable[..., Any]:
         return np.atleast_1d(value(self, risk))
 
     return vector
+
+
+class MeanLoss(Measure, ABC):
+    """A measure that is the mean of its loss, and so always defined."""
+
+    def value(self, risk: FloatArray) -> FloatArray:
+        return risk
+
+    def jacobian(self, risk: FloatArray) -> FloatArray:
+        return np.array([[1.0]])

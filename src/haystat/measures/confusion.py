@@ -9,7 +9,7 @@ import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
-from haystat.measures.base import finite, ratio
+from haystat.measures.base import MeanLoss, finite, ratio
 from haystat.measures.facts import Fact, PredictedClass
 from haystat.measures.outputs import Outputs
 from haystat.measures.systems import ClassMeasure
@@ -40,8 +40,7 @@ class Ratio(OneVsRest, ABC):
     n_risk = 2
     scale_free = True
     is_f_measure = True
-    #: what has not been drawn when the denominator is zero
-    lacking = "item that counts"
+    lacking = "no item that counts has been drawn"
 
     def value(self, risk: FloatArray) -> FloatArray:
         return ratio(risk[:1], risk[1:])
@@ -58,11 +57,6 @@ class Ratio(OneVsRest, ABC):
         """The first risk over the second, (1, 2, 3)."""
         return np.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
 
-    def undefined(self, risk: FloatArray) -> str | None:
-        if risk[1] != 0:
-            return None
-        return f"{self.components[0]} is undefined: no {self.lacking} has been drawn"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Precision(Ratio):
@@ -74,7 +68,7 @@ class Precision(Ratio):
         "Of 100 items that the system calls positive, about {value} really are (between {low}"
         " and {high})."
     )
-    lacking = "predicted positive"
+    lacking = "no predicted positive has been drawn"
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
         """True positives, predicted positives."""
@@ -91,7 +85,7 @@ class Recall(Ratio):
         "Of 100 items that really are positive, the system finds about {value} (between {low}"
         " and {high})."
     )
-    lacking = "positive"
+    lacking = "no positive has been drawn"
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
         """True positives, positives."""
@@ -103,7 +97,7 @@ class FBeta(Ratio):
     """Weighted harmonic mean of precision and recall; recall counts beta times as much."""
 
     beta: float = 1.0
-    lacking = "positive or predicted positive"
+    lacking = "no positive or predicted positive has been drawn"
     is_share = True
     meaning = "F-beta weighs misses beta times as much as false alarms; 100% means none of either."
 
@@ -175,7 +169,7 @@ class FowlkesMallows(OfThreeShares):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prevalence(OneVsRest):
+class Prevalence(MeanLoss, OneVsRest):
     """Share of the items that are positive."""
 
     name = "prevalence"
@@ -187,19 +181,9 @@ class Prevalence(OneVsRest):
         """Positives."""
         return (actual,)
 
-    def value(self, risk: FloatArray) -> FloatArray:
-        return risk
-
-    def jacobian(self, risk: FloatArray) -> FloatArray:
-        return np.array([[1.0]])
-
     def ratios(self, component: int) -> FloatArray | None:
         """Positives over everything, (1, 2, 2)."""
         return np.array([[[1.0, 0.0], [0.0, 1.0]]])
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """The prevalence is always defined."""
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,9 +78,12 @@ class OverThresholds(ScoreMeasure, ABC):
         predicted_from, hit_from = np.cumsum(predicted[::-1])[::-1], np.cumsum(hit[::-1])[::-1]
         return np.concatenate([predicted_from[1:], hit_from[1:], hit_from[:1]])
 
-    @abstractmethod
     def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
-        """Names of the components of the value on this grid."""
+        """Names of the components of the value on this grid: one, or two a threshold of a curve."""
+        if self.curve is None:
+            return (self.name,)
+        kinds = [name.replace(" ", "_") for name in self.curve]
+        return tuple(f"{kind}@{threshold:.6g}" for kind in kinds for threshold in thresholds)
 
     def _located(self, schema: Schema) -> Self:
         bound = super()._located(schema)
@@ -172,10 +175,6 @@ class PRCurve(OverThresholds):
         ratios[0, 1, 2 * n_thresholds if of_recall else at] = 1
         return ratios
 
-    def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
-        kinds = ("precision", "recall")
-        return tuple(f"{kind}@{threshold:.6g}" for kind in kinds for threshold in thresholds)
-
     def _slopes(self, risk: FloatArray) -> _Slopes:
         predicted, hit, positive = self._split(risk)
         precision, recall = ratio(hit, predicted), ratio(hit, positive)
@@ -225,9 +224,6 @@ class OneOverThresholds(OverThresholds, ABC):
         if risk[-1] != 0:
             return None
         return f"{self.components[0]} is undefined: no positive has been drawn"
-
-    def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
-        return (self.name,)
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ class Micro(Measure):
         object.__setattr__(self, "components", _named(self.measure, "micro"))
         object.__setattr__(self, "n_risk", 1 if self.labels is None else 2)
         object.__setattr__(self, "scale_free", self.labels is not None)
+        object.__setattr__(self, "lacking", self.measure.lacking)
         object.__setattr__(self, "_inner", self.measure)
 
     def bind(self, schema: Schema) -> Measure:
@@ -138,11 +139,6 @@ class Micro(Measure):
     def facts(self) -> tuple[Fact, ...] | None:
         """The predicted class."""
         return self._inner.facts()
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        if self.labels is None or risk[1] != 0:
-            return None
-        return f"{self.components[0]} is undefined: no {self._inner.lacking} has been drawn"
 
 
 def _named(measure: OneVsRest, average: str) -> tuple[str, ...]:

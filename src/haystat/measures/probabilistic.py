@@ -10,7 +10,7 @@ import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
-from haystat.measures.base import Measure
+from haystat.measures.base import MeanLoss, Measure
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.systems import ScoreMeasure
 
@@ -30,22 +30,8 @@ class OfProbabilities(ScoreMeasure, ABC):
         return located
 
 
-class MeanLoss(OfProbabilities):
-    """A measure that is the mean of its loss, and so always defined."""
-
-    def value(self, risk: FloatArray) -> FloatArray:
-        return risk
-
-    def jacobian(self, risk: FloatArray) -> FloatArray:
-        return np.array([[1.0]])
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """The mean is always defined."""
-        return None
-
-
 @dataclass(frozen=True)
-class Brier(MeanLoss):
+class Brier(MeanLoss, OfProbabilities):
     """Mean squared difference between the score, a probability, and "is class 1".
 
     scale=2.0 gives the paper's definition, which adds the same difference for the other class.
@@ -68,7 +54,7 @@ class Brier(MeanLoss):
 
 
 @dataclass(frozen=True)
-class LogLoss(MeanLoss):
+class LogLoss(MeanLoss, OfProbabilities):
     """Mean of -log of the probability that the score gives the label (cross-entropy).
 
     Probabilities are clipped to [least, 1 - least]; scikit-learn's bound is the default.
@@ -135,7 +121,3 @@ class CalibrationError(OfProbabilities):
     def jacobian(self, risk: FloatArray) -> FloatArray:
         """Derivative of `value`, (d,) -> (m, d); zero in a bin without any difference."""
         return np.sign(risk)[None]
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """The calibration error is always defined."""
-        return None

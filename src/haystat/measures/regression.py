@@ -10,7 +10,7 @@ import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
-from haystat.measures.base import finite, ratio
+from haystat.measures.base import MeanLoss, finite, ratio
 from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.systems import SystemMeasure
 
@@ -30,13 +30,9 @@ class NumberMeasure(SystemMeasure, ABC):
         """Label minus prediction, (n,)."""
         return np.asarray(label - outputs.scores[:, self.system_index])
 
-    def undefined(self, risk: FloatArray) -> str | None:
-        """A mean of losses is always defined."""
-        return None
-
 
 @dataclass(frozen=True, kw_only=True)
-class MeanAbsoluteError(NumberMeasure):
+class MeanAbsoluteError(MeanLoss, NumberMeasure):
     """Mean distance between label and prediction."""
 
     name = "mae"
@@ -46,15 +42,9 @@ class MeanAbsoluteError(NumberMeasure):
         """Distance: (n,) labels -> (n, 1)."""
         return np.abs(self.error(outputs, label))
 
-    def value(self, risk: FloatArray) -> FloatArray:
-        return risk
-
-    def jacobian(self, risk: FloatArray) -> FloatArray:
-        return np.array([[1.0]])
-
 
 @dataclass(frozen=True, kw_only=True)
-class MeanSquaredError(NumberMeasure):
+class MeanSquaredError(MeanLoss, NumberMeasure):
     """Mean squared distance between label and prediction."""
 
     name = "mse"
@@ -64,19 +54,12 @@ class MeanSquaredError(NumberMeasure):
         """Squared distance: (n,) labels -> (n, 1)."""
         return self.error(outputs, label) ** 2
 
-    def value(self, risk: FloatArray) -> FloatArray:
-        return risk
-
-    def jacobian(self, risk: FloatArray) -> FloatArray:
-        return np.array([[1.0]])
-
 
 @dataclass(frozen=True, kw_only=True)
 class RootMeanSquaredError(MeanSquaredError):
     """Root of the mean squared distance between label and prediction."""
 
     name = "rmse"
-    lower_is_better = True
 
     def value(self, risk: FloatArray) -> FloatArray:
         return np.sqrt(risk)
@@ -99,6 +82,7 @@ class R2(NumberMeasure):
 
     definition: str = "residual"
     name = "r2"
+    lacking = "all labels drawn are alike"
     n_risk = 5
     scale_free = True
 
@@ -136,12 +120,6 @@ class R2(NumberMeasure):
         slope = ratio(by_top, bottom) - ratio(top, bottom) * ratio(by_bottom, bottom)
         sign = -1.0 if self.definition == "residual" else 1.0
         return finite(sign * slope)[None]
-
-    def undefined(self, risk: FloatArray) -> str | None:
-        """Why the value is undefined at this risk, in words; None where it is defined."""
-        if np.isfinite(self.value(risk)[0]):
-            return None
-        return f"{self.components[0]} is undefined: all labels drawn are alike"
 
     def _parts(self, risk: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Numerator and Var[y], both times the square of the total weight, (1,) each."""

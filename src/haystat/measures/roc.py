@@ -7,7 +7,6 @@ what is not positive, so the risks of all items add up to one here.
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,10 +120,6 @@ class ROCCurve(OverLogits):
             ratios[0, 0, at] = 1
             ratios[0, 1, 2 * n_thresholds], ratios[0, 1, -1] = -1, 1
         return ratios
-
-    def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
-        kinds = ("false_positive_rate", "recall")
-        return tuple(f"{kind}@{threshold:.6g}" for kind in kinds for threshold in thresholds)
 
 
 @dataclass(frozen=True)

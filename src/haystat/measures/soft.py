@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import Measure
 from haystat.measures.facts import Fact
 from haystat.measures.outputs import Outputs
@@ -42,9 +42,6 @@ class SoftLabels(Measure):
     def facts(self) -> tuple[Fact, ...] | None:
         """Those of the measure."""
         return self.measure.facts()
-
-    def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
-        return np.asarray(np.any(self.loss(outputs, label) != 0, axis=1))
 
     def risk(self, outputs: Outputs, label: IntArray, weight: FloatArray) -> FloatArray:
         total = np.zeros(self.n_risk)

@@ -87,15 +87,17 @@ class Curve:
         settings: ModelSettings,
         hints: Hints | None = None,
     ) -> Curve:
-        """place (R,) is t of each region less that of the threshold; group (R,) how predicted."""
+        """place (R,) is t of each region less that of the threshold.
+
+        group (R, m) numbers how it is predicted, and other ways to be of another kind.
+        """
         line = np.column_stack([np.ones_like(place), place])
         walk, length = walk_basis(place)
-        groups = np.unique(group)[1:]
-        offsets = (group[:, None] == groups).astype(np.float64)
+        offsets = np.hstack([kind[:, None] == np.unique(kind)[1:] for kind in group.T])
         basis = np.hstack([line, walk, offsets])
         mean = np.zeros(basis.shape[1])
         mean[1] = settings.slope
-        kind = np.repeat(np.arange(3), [2, walk.shape[1], len(groups)])
+        kind = np.repeat(np.arange(3), [2, walk.shape[1], offsets.shape[1]])
         if hints is not None:
             basis, mean = np.hstack([basis, hints.terms]), np.concatenate([mean, hints.mean])
             kind = np.concatenate([kind, np.full(len(hints.mean), 3)])
@@ -103,7 +105,7 @@ class Curve:
 
     def precision(self, bend_sd: FloatArray, settings: ModelSettings) -> FloatArray:
         """Prior precision of the coefficients for standard deviations of the walk (G,), (G, p)."""
-        deviation = np.full((len(bend_sd), len(self.mean)), settings.group_sd)
+        deviation = np.full((len(bend_sd), len(self.mean)), float(settings.group_sd))
         deviation[:, 0], deviation[:, 1] = settings.intercept_sd, settings.slope_sd
         near = self.length < 1
         deviation[:, self.is_bend] = np.where(near, bend_sd[:, None], settings.far_sd)

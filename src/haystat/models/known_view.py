@@ -33,6 +33,10 @@ class KnownView(LabelView):
         n, events = super().events(labelled * self.counted[:, None])
         return n + self.sample_n, events + self.sample_events
 
+    def without_samples(self) -> KnownView:
+        """The same, as if there had been no sample."""
+        return replace(self, sample_n=0 * self.sample_n, sample_events=0 * self.sample_events)
+
     def classes_of_events(self, labelled: IntArray) -> FloatArray:
         return super().classes_of_events(labelled * self.counted[:, None])
 

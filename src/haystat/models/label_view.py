@@ -21,8 +21,9 @@ from haystat.models.signals import hints_of
 from haystat.pool.problem import Problem
 
 ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
+ASCENT = 4.0  # strata, the least mean length of an ascent; in a random order it is two
 MASS = 0.5  # of the pool, from which the items of one cell are a mass
-CONFUSION = 2.0  # events that the prior of their classes counts for: half the scores', half even
+JEFFREYS = 0.5  # events that the prior counts for each class they may have; as many as scores say
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,11 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     size = problem.cells.size.astype(np.float64)
     low = predicted_low(problem)
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
-    follows = _follows_score(problem.stratum_prior[:, 1])
-    group = _patterns(problem) if follows else problem.cells.stratum
+    series = _series(problem.stratum_prior[:, 1])[problem.cells.stratum]
+    group = np.column_stack([_patterns(problem), series])
     mass = low & (uncut_size(problem) > MASS * problem.size)
-    apart, signals, hints = np.asarray(2 * group + mass), problem.cells.signals, None
+    apart = _codes(np.column_stack([group, mass]))
+    signals, hints = problem.cells.signals, None
     regions = Regions.along(rank, threshold, apart, size)
     parts: tuple[IntArray, ...] = ()
     if signals is not None:
@@ -117,15 +119,16 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     group = _patterns(problem)
     regions = Regions.along(mid_ranks(order, cells.size), expected, group, size)
     everywhere = np.ones(len(regions.first), dtype=bool)
-    curve = Curve.along(regions.place, group[regions.first], everywhere, ~everywhere, settings)
+    of_region = group[regions.first, None]
+    curve = Curve.along(regions.place, of_region, everywhere, ~everywhere, settings)
     model = LabelModel(curve, regions.size, ~everywhere, settings)
     other = np.zeros((int(group.max()) + 1, n_classes))
     np.add.at(other, group, cells.prior * size[:, None])
     other[group, reference] = 0.0
     claimed = other / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
-    other[:] = 1 / (n_classes - 1)
+    other[:] = JEFFREYS
     other[group, reference] = 0.0
-    other = CONFUSION * (claimed + other) / 2
+    other += JEFFREYS * (n_classes - 1) * claimed
     return LabelView(model, regions, reference, group, other)
 
 
@@ -134,16 +137,30 @@ def _patterns(problem: Problem) -> IntArray:
     told = problem.cells.example.predictions
     if problem.cells.apart is not None:
         told = np.column_stack([told, problem.cells.apart])
-    return np.unique(told, axis=0, return_inverse=True)[1].reshape(-1)
+    return _codes(told)
 
 
-def _follows_score(prior: FloatArray) -> bool:
-    """Whether strata are numbered by the score: their prior shares of positives ascend."""
+def _codes(rows: IntArray) -> IntArray:
+    """Rows (K, m) that are alike have the same number, (K,)."""
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _series(prior: FloatArray) -> IntArray:
+    """The series of strata numbered by the score that each stratum is in; prior (L,) of positives.
+
+    There is one if prior shares ascend. If they do so several times over, as where strata are those
+    of one label or country after another, each ascent is a series. Strata in no such order, whose
+    ascents have a mean length of two, are a series each.
+    """
+    number = np.arange(len(prior))
     if len(prior) < 3:
-        return True
+        return np.zeros_like(number)
     if np.ptp(prior) == 0:
-        return False
-    return bool(np.corrcoef(np.arange(len(prior)), _ranks(prior))[0, 1] >= ORDERED)
+        return number
+    if np.corrcoef(number, _ranks(prior))[0, 1] >= ORDERED:
+        return np.zeros_like(number)
+    series = np.concatenate([[0], np.cumsum(np.diff(prior) < 0)])
+    return series if len(prior) >= ASCENT * (series[-1] + 1) else number
 
 
 def _ranks(values: FloatArray) -> FloatArray:

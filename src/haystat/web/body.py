@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from haystat.errors import BadOption, HaystatError, StorageError, StudyError, first_line
-from haystat.web.models import PLAIN
+from haystat.web.fields import PLAIN
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)

@@ -23,13 +23,17 @@ Decided = dict[Any, tuple[str | None, Any]]
 
 
 def decisions(entries: Iterable[Entry]) -> Decided:
-    """The items that a manager has decided about."""
+    """The items that a manager has decided about.
+
+    Remarks of people who label carry a name, so that they cannot pass for decisions.
+    """
     found: Decided = {}
     for entry in entries:
-        if entry.kind == "note" and DECIDED in entry.payload and "item" in entry.data:
+        is_ours = entry.kind == "note" and entry.who is None and DECIDED in entry.payload
+        if is_ours and "item" in entry.data:
             try:
                 given = json.loads(entry.data["text"])
-                before = given["by"], given["was"]
+                before = given["by"] and str(given["by"]), given["was"]
             except (ValueError, TypeError, KeyError):
                 continue
             found.setdefault(entry.data["item"], before)
@@ -41,7 +45,7 @@ def differing(
 ) -> models.Differences:
     """Items about which people differ and nobody has decided, with what each of them said."""
     first, seconds = first_answers(state, opinions, decided)
-    said: dict[Any, list[tuple[str | None, int]]] = {item: [one] for item, one in first.items()}
+    said = {item: [one] for item, one in first.items()}
     for item, who, label in seconds:
         if item in said:
             said[item].append((who, label))
@@ -72,6 +76,7 @@ def decide(study: Study, item: Any, label: Any, who: str) -> tuple[labelling.Tol
         raise UnknownItem(f"item {item!r} has no answer to decide about; answer it first")
     if known.label != value:
         study.correct(name, value, REASON, who)
-    study.note(json.dumps({DECIDED: value, "was": known.label, "by": known.who}), who, item)
+    decision = {DECIDED: value, "was": known.label, "by": known.who, "decided by": who}
+    study.note(json.dumps(decision), item=item)
     outcome = "known" if known.label == value else "corrected"
     return labelling.Told(item, outcome), (known.who, known.label)

@@ -1,64 +1,32 @@
 """What comes in and goes out as JSON: one type a message, with its limits.
 
 Requests are read into these types, replies are written from them, and `openapi.py` describes them:
-a limit stands here and nowhere else.
+a limit stands here, in `fields.py` or in `new_study.py`, and nowhere else.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from haystat import designs, measures
-from haystat.pool.known import KINDS
-from haystat.web.options import LONGEST_GUIDELINES, LONGEST_TEXT
-
-MOST_QUESTIONS = 200
-MOST_ANSWERS = 1000
-MOST_COLUMNS = 1000  # of a file
-MOST_MEASURES = 20
-NOBODY = "somebody"
-#: control characters but for line ends and tabs cannot be written down
-PLAIN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*$"
-VISIBLE = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*[^\x00-\x20]"
-
-# Ids and labels are looked up as they are; those of a pool may hold any character.
-Item: TypeAlias = int | str
-Label: TypeAlias = bool | int | float | str | list[float]
-Key: TypeAlias = Annotated[
-    str,
-    Meta(
-        max_length=100,
-        description="Which question about the item, where answers to the same one may differ.",
-    ),
-]
-Text: TypeAlias = Annotated[str, Meta(max_length=200, pattern=PLAIN)]
-Texts: TypeAlias = Annotated[list[Text], Meta(max_length=100)]
-Shown: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT, pattern=PLAIN)]
-ColumnName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN)]
-ColumnNames: TypeAlias = Annotated[list[ColumnName], Meta(max_length=MOST_COLUMNS)]
-Who: TypeAlias = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=80,
-        pattern=VISIBLE,
-        description="Who asks or answers; everybody a different name.",
-    ),
-]
-Seat: TypeAlias = Annotated[
-    str,
-    Meta(
-        max_length=80,
-        pattern=PLAIN,
-        description="Who holds the questions, if not the annotator: a tab of a browser, say.",
-    ),
-]
-MeasureName: TypeAlias = Annotated[str, Meta(extra_json_schema={"enum": list(measures.MEASURES)})]
-Share: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
-DesignName: TypeAlias = Annotated[str, Meta(extra_json_schema={"enum": ["", *designs.DESIGNS]})]
-
+from haystat import measures
+from haystat.web.fields import (
+    MOST_ANSWERS,
+    MOST_MEASURES,
+    MOST_QUESTIONS,
+    NOBODY,
+    PLAIN,
+    VISIBLE,
+    Item,
+    Key,
+    Label,
+    MeasureName,
+    Seat,
+    Share,
+    Who,
+    one_line,
+)
 
 # --- what is asked for in an address
 
@@ -142,7 +110,7 @@ class Asker(Struct):
     seat: Seat = ""
 
     def __post_init__(self) -> None:
-        self.annotator = _one_line(self.annotator)
+        self.annotator = one_line(self.annotator)
 
     @property
     def holder(self) -> str:
@@ -196,7 +164,7 @@ class HistoryQuery(OfStudy):
     n: Annotated[int, Meta(ge=1, le=MOST_QUESTIONS, description="The newest so many.")] = 60
 
     def __post_init__(self) -> None:
-        self.annotator = _one_line(self.annotator)
+        self.annotator = one_line(self.annotator)
 
 
 class Nothing(Struct):
@@ -217,78 +185,6 @@ class Release(Asker):
         int,
         Meta(ge=0, le=3600, description="Seconds to wait; asking again in that time keeps them."),
     ] = 0
-
-
-# --- how a study is made
-
-
-class System(Struct):
-    """Columns of a system beside the first."""
-
-    score: ColumnName
-    prediction: Text = ""
-
-
-class Wish(Struct, kw_only=True):
-    """A study of a file."""
-
-    file: Annotated[str, Meta(max_length=255, description="A file of the server's folder.")]
-    score: Annotated[ColumnName, Meta(description="Column with the score.")]
-    id: Text = ""
-    prediction: Text = ""
-    systems: Annotated[
-        list[System],
-        Meta(max_length=20, description="Further systems, evaluated beside the first."),
-    ] = []
-    show: Annotated[ColumnNames, Meta(description="Columns that the person who labels sees.")] = []
-    images: Annotated[
-        list[Shown], Meta(max_length=100, description="Columns with paths of pictures.")
-    ] = []
-    measure: MeasureName = "f1"
-    design: DesignName = ""
-    wanted: Annotated[
-        Annotated[float, Meta(gt=0, le=1e9)] | None,
-        Meta(description="Width of the interval at which to stop."),
-    ] = None
-    threshold: float | None = None
-    classes: Annotated[
-        list[Text], Meta(max_length=100, description="Label values, the negative first.")
-    ] = []
-    names: Annotated[
-        list[Shown], Meta(max_length=100, description="The labels as people see them.")
-    ] = []
-    prompt: Shown = ""
-    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None
-    guidelines: Annotated[
-        str,
-        Meta(max_length=LONGEST_GUIDELINES, pattern=PLAIN, description="What people read first."),
-    ] = ""
-    keys: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=1, pattern=r"^[a-z0-9]$")]],
-        Meta(max_length=30, description="A key for each label."),
-    ] = []
-    reveal: Annotated[bool, Meta(description="Show the score after the answer.")] = False
-    blind: Annotated[bool, Meta(description="Annotators see no estimate.")] = False
-    second: Annotated[
-        float, Meta(ge=0, le=0.5, description="Share of questions for a second opinion.")
-    ] = 0.0
-    weight: Annotated[Text, Meta(description="Column with what an item counts.")] = ""
-
-    def __post_init__(self) -> None:
-        measures.resolve(self.measure)
-        if self.design:
-            designs.resolve(self.design)
-
-
-class NewStudy(Wish, kw_only=True):
-    """A study of a file, with its name."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=100)]
-    known: Annotated[
-        str, Meta(max_length=255, description="A file of the server's folder with known labels.")
-    ] = ""
-    known_as: Annotated[str, Meta(extra_json_schema={"enum": ["", *KINDS]})] = ""
-    inclusion: Annotated[float, Meta(gt=0, le=1)] | None = None
 
 
 # --- what is answered
@@ -478,7 +374,3 @@ class Made(Struct):
 
     study: str
     items: int
-
-
-def _one_line(name: str) -> str:
-    return " ".join(name.split()) or NOBODY

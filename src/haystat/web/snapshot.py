@@ -133,7 +133,7 @@ def agreement_of(first: Mapping[Any, tuple[str | None, int]], opinions: Opinions
 def first_answers(
     state: StudyState, opinions: Opinions, decided: Mapping[Any, Any]
 ) -> tuple[dict[Any, Any], list[Any]]:
-    """What `agreement_of` takes, for the items that have a second opinion.
+    """What `agreement_of` takes, for the items that have a second opinion; no soft answers.
 
     decided: by item, who said what before a manager decided; that is what the first person said.
     """
@@ -143,8 +143,13 @@ def first_answers(
         answer = state.answer_to(asked[0]) if asked else None
         if answer is not None and answer.label is not None:
             who, label = decided.get(item, (answer.who, answer.label))
-            first[item] = (who, state.label_of(label))
-    newest = {(item, who): label for item, who, label in opinions}
-    known = state.questions.label_index
-    seconds = [(item, who, known[v]) for (item, who), v in newest.items() if v in known]
-    return first, seconds
+            first[item] = (who, _class_of(state, label))
+    newest = {(item, who): _class_of(state, label) for item, who, label in opinions}
+    seconds = [(item, who, label) for (item, who), label in newest.items() if label is not None]
+    return {item: one for item, one in first.items() if one[1] is not None}, seconds
+
+
+def _class_of(state: StudyState, label: Any) -> int | None:
+    """The class that a remark or an answer names; None for what is no class, as remarks may say."""
+    is_plain = isinstance(label, str | int | float)
+    return state.questions.label_index.get(label) if is_plain else None

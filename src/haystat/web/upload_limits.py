@@ -15,7 +15,7 @@ from haystat.core.arrow_files import ARROW
 from haystat.core.tables import SEPARATORS
 from haystat.errors import FileError, first_line
 from haystat.web.conversations import cut_conversation
-from haystat.web.models import MOST_COLUMNS
+from haystat.web.fields import MOST_COLUMNS
 
 MOST_ROWS = 5_000_000
 MOST_CELLS = 20_000_000

@@ -17,6 +17,7 @@ from haystat.study.pool_source import PoolFile
 from haystat.study.study import Study
 from haystat.web import models, uploads
 from haystat.web.body import suitable
+from haystat.web.new_study import NewStudy, Wish
 from haystat.web.options import PageOptions, keep_options
 from haystat.web.study_folder import StudyFolder
 from haystat.web.upload_limits import check_table
@@ -54,7 +55,7 @@ async def preview(request: Request, given: models.FileQuery) -> dict[str, Any]:
     return await asyncio.to_thread(uploads.preview, path)
 
 
-async def create(request: Request, given: models.NewStudy) -> models.Made:
+async def create(request: Request, given: NewStudy) -> models.Made:
     """Make a study and open it."""
     study_folder = _study_folder(request)
     name = given.name.strip()
@@ -69,7 +70,7 @@ async def create(request: Request, given: models.NewStudy) -> models.Made:
     return models.Made(name, study.pool.size)
 
 
-def _create(path: Path, file: Path, wish: models.NewStudy, known: Path | None) -> Study:
+def _create(path: Path, file: Path, wish: NewStudy, known: Path | None) -> Study:
     source, options = _source(file, wish), page_options(wish)
     if known is not None:
         check_table(known)
@@ -91,7 +92,7 @@ def _create(path: Path, file: Path, wish: models.NewStudy, known: Path | None) -
     return study
 
 
-async def plan(request: Request, given: models.Wish) -> dict[str, Any]:
+async def plan(request: Request, given: Wish) -> dict[str, Any]:
     """How many labels a precision will take, before there is one."""
     study_folder = _study_folder(request)
     file = uploads.checked_file(study_folder.settings.folder, given.file)
@@ -99,7 +100,7 @@ async def plan(request: Request, given: models.Wish) -> dict[str, Any]:
         return await asyncio.to_thread(_planned, file, given, study_folder.settings.wanted)
 
 
-def _planned(file: Path, wish: models.Wish, wanted: float) -> dict[str, Any]:
+def _planned(file: Path, wish: Wish, wanted: float) -> dict[str, Any]:
     source = _source(file, wish)
     chosen: dict[str, Any] = {"design": wish.design} if wish.design else {}
     with suitable():
@@ -110,7 +111,7 @@ def _planned(file: Path, wish: models.Wish, wanted: float) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names}
 
 
-def _source(file: Path, wish: models.Wish) -> PoolFile:
+def _source(file: Path, wish: Wish) -> PoolFile:
     """Where the pool lies, once it is known that the server can read it."""
     score = (wish.score, *(system.score for system in wish.systems))
     predicted = (wish.prediction, *(system.prediction for system in wish.systems))
@@ -124,13 +125,13 @@ def _source(file: Path, wish: models.Wish) -> PoolFile:
         return PoolFile(str(file), score, id_, prediction, (), shown, options, weight=weight)
 
 
-def _measure(wish: models.Wish) -> measures.Measure:
+def _measure(wish: Wish) -> measures.Measure:
     """The measure, of each system where there are several."""
     measure = measures.resolve(wish.measure)
     return measures.ForSystems(measure) if wish.systems else measure
 
 
-def page_options(wish: models.Wish) -> PageOptions:
+def page_options(wish: Wish) -> PageOptions:
     """How the page of a study asks."""
     return PageOptions(
         prompt=wish.prompt,
