@@ -110,8 +110,8 @@ def in_cells(pool):
     return [[pool.id_of(i) for i in order.first(c, n)[0].tolist()] for c, n in sizes]
 
 
-def test_near_pairs_are_those_that_share_a_rare_token(folder, engine):
-    pool = opened(folder, engine, near=("street", "phone"))
+def test_near_pairs_are_those_that_share_a_rare_token(folder):
+    pool = opened(folder, near=("street", "phone"))
     tables = [parquet.read_table(folder / f"{n}.parquet").to_pydict() for n in ("left", "right")]
     records = [list(zip(t["street"], t["phone"], strict=True)) for t in tables]
     rows = parquet.read_table(folder / "pool.parquet").to_pydict()

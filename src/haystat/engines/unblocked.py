@@ -166,8 +166,8 @@ class UnblockedPool(EnginePool):
         if n == 0:
             return sketch
         whole = with_outside(sketch, n, self._near, self._missed, self._score())
-        n_wanted = np.full(self._n_outside(whole), self.settings.candidates)
-        return self._grown(whole, n_wanted)
+        outside = np.arange(len(sketch.atoms), len(whole.atoms))
+        return self._grown(whole, outside, self.settings.candidates)
 
     def _fetched(
         self, layout: Layout, sketch: Sketch, limit: IntArray, n_wanted: IntArray, seed: int
@@ -184,45 +184,37 @@ class UnblockedPool(EnginePool):
             limits = np.append(rest.atoms.limit, sketch.atoms.limit[first:])
             atoms = replace(sketch.atoms, limit=limits)
             sketch = replace(sketch, atoms=atoms, items=merged(rest.items, own))
-        if np.any(more[first:]):
-            here = np.bincount(own.atom - first, minlength=n_outside)
-            sketch = self._grown(sketch, np.where(more[first:], 2 * here + 1, here))
+        for atom in (first + np.flatnonzero(more[first:])).tolist():
+            here = int(np.sum(own.atom == atom))
+            sketch = self._grown(sketch, np.array([atom]), 2 * here + 1)
         return sketch
 
     def _n_outside(self, sketch: Sketch) -> int:
         """Atoms of pairs outside the blocks: the last ones."""
         return int(np.sum(sketch.groups.column(PLACE) < 0))
 
-    def _grown(self, sketch: Sketch, n_wanted: IntArray) -> Sketch:
-        """The sketch with at least so many pairs of each atom outside the blocks, or all of them.
-
-        The last atom is that of the pairs that are not near, if there are any.
-        """
-        first, limits = len(sketch.atoms) - len(n_wanted), []
-        parts = [take(sketch.items, np.flatnonzero(sketch.items.atom < first))]
-        place = sketch.groups.column(PLACE)[-len(n_wanted) :]
-        for atom, (n, kind) in enumerate(
-            zip(n_wanted.tolist(), place.tolist(), strict=True), first
-        ):
-            size = int(sketch.atoms.size[atom])
-            found = self._far(min(n, size), size) if kind == FAR else self._near_ones(n, kind)
-            number, rank = found
-            whole = len(number) == size
-            limits.append(
-                np.iinfo(np.int64).max if whole else places(rank[-1:], self.space.size)[0]
-            )
+    def _grown(self, sketch: Sketch, atoms: IntArray, n_wanted: int) -> Sketch:
+        """The sketch with at least n_wanted pairs of some atoms outside the blocks, or all."""
+        parts = [take(sketch.items, np.flatnonzero(~np.isin(sketch.items.atom, atoms)))]
+        place = sketch.groups.column(PLACE)
+        limits = sketch.atoms.limit.copy()
+        for atom in atoms.tolist():
+            size, kind = int(sketch.atoms.size[atom]), int(place[atom - len(sketch.atoms)])
+            first = self._first_far if kind == FAR else self._first_near
+            number, rank = first(min(n_wanted, size), size, kind)
+            last = places(rank[-1:], self.space.size)[0]
+            limits[atom] = np.iinfo(np.int64).max if len(number) == size else last
             parts.append(self._found(atom, number, rank))
-        atoms = replace(sketch.atoms, limit=np.append(sketch.atoms.limit[:first], limits))
-        return replace(sketch, atoms=atoms, items=merged(*parts))
+        return replace(sketch, atoms=replace(sketch.atoms, limit=limits), items=merged(*parts))
 
-    def _near_ones(self, n_wanted: int, place: int) -> tuple[IntArray, IntArray]:
+    def _first_near(self, wanted: int, size: int, place: int) -> tuple[IntArray, IntArray]:
         """Numbers and ranks of the first near pairs of a stratum."""
         number = self._near.number[self._near.stratum == near_stratum(place)]
         rank = shuffled(number, self.space.size, self.settings.seed)
-        order = np.argsort(rank)[:n_wanted]
+        order = np.argsort(rank)[:wanted]
         return number[order], rank[order]
 
-    def _far(self, wanted: int, n_far: int) -> tuple[IntArray, IntArray]:
+    def _first_far(self, wanted: int, n_far: int, place: int) -> tuple[IntArray, IntArray]:
         """The same of the pairs that are neither blocked nor near, at least `wanted` of n_far."""
         size = self.space.size
         n_ranks = min(size, int(wanted * size / n_far * 1.1) + 100)

@@ -7,7 +7,7 @@ way in which items are predicted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,7 +32,8 @@ class LabelView:
 
     group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
     an event of the group may have. parts are numberings of the cells (K,), by default the regions:
-    labels that are spread evenly are so over the parts of each.
+    labels that are spread evenly are so over the parts of each. plain is the view without signals,
+    where there are some: they may be worth nothing.
     """
 
     model: LabelModel
@@ -41,6 +42,7 @@ class LabelView:
     group: IntArray
     other: FloatArray
     parts: tuple[IntArray, ...] = field(default=(), kw_only=True)
+    plain: LabelView | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", self.parts or (self.regions.of_cell,))
@@ -106,7 +108,11 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     far = None if problem.cells.far is None else problem.cells.far[first]
     model = LabelModel(curve, regions.size, mass[first], settings, far)
     reference = np.zeros(len(size), dtype=np.int64)
-    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]), parts=parts)
+    plain = None
+    if signals is not None:
+        plain = _two_classes(replace(problem, cells=replace(problem.cells, signals=None)), settings)
+    other = np.array([[0.0, 1.0]])
+    return LabelView(model, regions, reference, reference, other, parts=parts, plain=plain)
 
 
 def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:

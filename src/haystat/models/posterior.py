@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, gammaln, log_ndtr, ndtr
+from scipy.special import expit, gammaln, log_ndtr, logsumexp, ndtr
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.models.curve import Assumed, Curve, Fits, Told, fit
@@ -164,6 +164,11 @@ class Mixture:
         weight = np.exp(self.log_weight - self.log_weight.max())
         return np.asarray(weight / weight.sum())
 
+    @property
+    def evidence(self) -> float:
+        """Log probability of the labels."""
+        return float(logsumexp(self.log_weight))
+
 
 def share_posterior(
     model: LabelModel,
@@ -190,7 +195,7 @@ def mean_root(model: LabelModel, mixture: Mixture, n: FloatArray, x: FloatArray)
     yes, no = share_posterior(model, mixture.assumed, mixture.fits.mode, n, x)
     log_root = gammaln(yes + 0.5) - gammaln(yes) + gammaln(yes + no) - gammaln(yes + no + 0.5)
     root = mixture.weight @ np.exp(log_root)
-    for region in np.flatnonzero(model.mass):
+    for region in np.flatnonzero(model.mass).tolist():
         size = model.size[region]
         log_posterior = model.mass_posterior(region, n, x, mixture.sight)
         chance = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
@@ -280,7 +285,7 @@ def _fill_mass(
     if not model.mass.any():
         return
     sight = model.sight(n, n_positive, coefficients)
-    for region in np.flatnonzero(model.mass):
+    for region in np.flatnonzero(model.mass).tolist():
         size = model.size[region]
         grid = mass_grid(size)
         picked = _picked(model.mass_posterior(region, n, n_positive, sight), rng)
