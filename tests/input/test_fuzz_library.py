@@ -139,6 +139,12 @@ def evaluated(**arguments):
     ev.estimate()
 
 
+def signalled(signal):
+    """An evaluation whose signal is fitted to known labels."""
+    known = dict(zip(range(SIZE), TRUTH.tolist(), strict=True))
+    evaluated(pool=small_pool(signals={"other": signal}), known=known)
+
+
 def calls(folder):
     """name -> a public call, and arguments with which it works."""
     pool, two = small_pool(), hs.Pool({"a": SCORES, "b": SCORES[::-1]}, strata=3)
@@ -172,6 +178,10 @@ def calls(folder):
             "labels": {3: 1, 4: 0}, "inclusion": {3: 0.5, 4: 0.5}}),
         "found": (lambda labels: evaluated(pool=pool, known=hs.Known.found(labels)), {
             "labels": {3: 1, 4: 0}}),
+        "signal_from_text": (lambda **given: signalled(hs.signal_from_text(**given)), {
+            "frame": frame, "columns": ["text", ("id", "p")]}),
+        "signal_from_features": (lambda **given: signalled(hs.signal_from_features(**given)), {
+            "X": features}),
         "strata_from_features": (hs.strata_from_features, {
             "features": features, "method": "kdtree", "n_strata": 3, "random_state": 0}),
         "Evaluation": (evaluated, {
@@ -284,7 +294,8 @@ def calls(folder):
 
 NAMES = (
     "Pool,Pool of numbers,from_frame,multi_label,from_estimator,census,sample,found,"
-    "strata_from_features,Evaluation,Evaluation with options,"
+    "signal_from_text,signal_from_features,strata_from_features,"
+    "Evaluation,Evaluation with options,"
     "assisted,oasis,stochastic,ask,tell,tell one,tell softly,skip,correct,pending_for,estimate,"
     "tail,threshold,gate,run,"
     "an oracle,save,load,next,extend,change,Alarm,"

@@ -13,13 +13,13 @@ import pytest
 from pyarrow import parquet
 
 import haystat as hs
+from haystat.core.spelling import escaped, spelt, unescaped
 from haystat.core.tables import read_columns
 from haystat.errors import AnswerError, FileError, UnknownItem
 from haystat.formats.base import read_objects
 from haystat.formats.trec import read_qrels, read_run
 from haystat.study import PoolFile
 from haystat.study.answer_files import answer_rows, read_rows, take_rows, write_answers
-from haystat.study.spelling import escaped, spelt, unescaped
 
 
 def write(path, text, encoding="utf-8"):

@@ -7,9 +7,11 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
+import haystat as hs
 from haystat.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -23,17 +25,31 @@ def test_the_first_hour_runs_and_says_what_the_page_says(tmp_path, monkeypatch, 
         if kind == "python":
             exec(compile(code, "docs/judges.md", "exec"), names)
         else:
-            run(*shlex.split(code)[1:])
+            for line in code.splitlines():
+                run(*shlex.split(line)[1:])
     rate, judge = names["rate"], names["judge"]
-    assert rate.value == pytest.approx(0.025, abs=0.005)
-    assert judge["precision"].value == pytest.approx(0.77, abs=0.03)
-    low, high = judge["recall"].interval
+    assert rate.value == pytest.approx(0.025, abs=0.002)
+    assert rate.interval == pytest.approx((0.024, 0.038), abs=0.003)
+    assert judge.values[0] == pytest.approx(0.77, abs=0.01)
+    low, high = judge.intervals[1]
+    assert (low, high) == pytest.approx((0.64, 1), abs=0.02)
     assert low < 0.86 < high
-    assert high - low > 0.1
     assert names["each"].values.shape == (4,)
-    low, high = names["difference"].interval
-    assert low < high
-    assert abs(names["change"]) < 4 * names["error"]
+    assert names["difference"].value == pytest.approx(0.33, abs=0.02)
+    change = names["change"].change
+    assert (change.value, change.low, change.high) == pytest.approx(
+        (0.003, -0.011, 0.029), abs=3e-3
+    )
+    grades, helps = names["grades"], names["helps"]
+    lines = [json.loads(line)["results"] for line in Path("graded.jsonl").read_text().splitlines()]
+    wrong = [
+        abs(said["score"] - true) for (said, _), true in zip(lines, grades.values(), strict=True)
+    ]
+    assert len(helps) == 2000
+    for path, true in (("grades", np.mean(np.array(wrong) == 0)), ("numbers", np.mean(wrong))):
+        with hs.Study.open(f"{path}.haystat") as study:
+            low, high = study.estimate().intervals[0]
+        assert low < true < high
     found = json.loads(Path("estimate.json").read_text())
     assert found["metrics"]["n_labels"] == 200
     assert found["metrics"]["prevalence"] == rate.value

@@ -100,7 +100,7 @@ TWO_CLASSES = {name: MEASURES[name](**COARSE.get(name, {})) for name in OF_CLASS
 FOUR_CLASSES = {
     name: make()
     for name, make in MEASURES.items()
-    if name.endswith(("_macro", "_micro", "_per_class", "accuracy")) or name == "mcc"
+    if name.endswith(("_macro", "_micro", "_per_class", "accuracy")) or name in ("mcc", "kappa")
 } | {
     "f1 of class 3": F1(positive=3),
     "mcc of class 2": MCC(positive=2),

@@ -15,6 +15,7 @@ from haystat.measures import (
     Brier,
     FBeta,
     FowlkesMallows,
+    Kappa,
     Macro,
     Micro,
     PerClass,
@@ -38,13 +39,14 @@ def sklearn_scores(name, true, predicted, **options):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("system", ["a", "b"])
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_accuracy_balanced_accuracy_and_mcc(pool_of, seed, system, n_classes):
+def test_accuracy_balanced_accuracy_mcc_and_kappa(pool_of, seed, system, n_classes):
     pool = pool_of(n_classes, seed=seed)
     predicted = pool.outputs.predictions[:, "ab".index(system)]
     for measure, score in (
         (Accuracy, metrics.accuracy_score),
         (BalancedAccuracy, metrics.balanced_accuracy_score),
         (MCC, metrics.matthews_corrcoef),
+        (Kappa, metrics.cohen_kappa_score),
     ):
         expected = score(pool.label, predicted)
         np.testing.assert_allclose(pool.value(measure(system=system)), [expected], rtol=1e-12)

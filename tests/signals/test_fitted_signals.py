@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -283,11 +284,22 @@ def test_words_of_a_column_tell_topics():
 
 def test_columns_of_text_are_named_in_a_list():
     frame = pairs_frame()
-    for given in ("name_l", [], None):
+    for given in ("name_l", [], None, [["name_l"]]):
         with pytest.raises(BadOption, match="columns are"):
             hs.signal_from_text(frame, given)
     with pytest.raises(UnknownName, match="no column 'nmae'"):
         hs.signal_from_text(frame, ["nmae"])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, Decimal("sNaN")])
+def test_texts_that_are_missing_or_no_unicode_are_taken(missing):
+    texts = ["caf\udce9 blue", missing, "red", np.array([1, 2])] * 15
+    values = pd.Series(texts, dtype=object)
+    frame = pd.DataFrame({"name_l": values, "name_r": values[::-1].values, "topic": values})
+    signal = hs.signal_from_text(frame, ["name_l", "name_r", "topic"])
+    pool = hs.Pool(np.linspace(0, 1, 60), signals={"text": signal}, strata=4)
+    known = {item: int(item % 4 == 0) for item in range(60)}
+    assert 0 < hs.Evaluation(pool, known=known).estimate().value < 1
 
 
 def test_from_frame_takes_signals_that_are_fitted():

@@ -96,5 +96,30 @@ def test_what_cannot_be_compared_is_refused(world):
         hs.change(first, world.pool(1))
     with pytest.raises(BadOption, match="no item in common"):
         hs.change(first, hs.Evaluation(hs.Pool([0.1, 0.9], ids=[9998, 9999])))
-    with pytest.raises(BadOption, match="several numbers"):
-        hs.change(first, first.next(world.pool(1)), ["precision", "recall"])
+    for items in ("same", "apart"):
+        with pytest.raises(BadOption, match="several numbers"):
+            hs.change(first, first.next(world.pool(1)), ["precision", "recall"], items=items)
+    with pytest.raises(BadOption, match="'same' or 'apart'"):
+        hs.change(first, first, items="other")
+
+
+def test_answers_of_two_versions_to_the_same_prompts_are_items_apart():
+    """Labels of one say nothing about the other, although ids and scores are the same."""
+    rng = np.random.default_rng(3)
+    score = rng.random(1000)
+    label = [(rng.random(1000) < share * score).astype(int) for share in (0.1, 0.4)]
+    loops = [hs.Evaluation(hs.Pool(score, seed=k), "prevalence", random_state=k) for k in (0, 1)]
+    for loop, truth in zip(loops, label, strict=True):
+        loop.run(lambda items, truth=truth: truth[items], budget=200)
+    found = hs.change(*loops, items="apart")
+    alone = [loop.estimate() for loop in loops]
+    assert [found.before.value, found.after.value] == [one.value for one in alone]
+    assert (found.n_common, found.n_new, found.n_gone, found.n_labels) == (0, 1000, 1000, 400)
+    # Squared distances add up, as variances do (Zou and Donner 2008): the low end of the difference
+    # is reached where the second is low and the first is high.
+    (_, top), (bottom, _) = (one.interval for one in alone)
+    squares = (alone[1].value - bottom) ** 2 + (top - alone[0].value) ** 2
+    assert (found.change.value - found.change.low) ** 2 == pytest.approx(squares)
+    assert "by the model" not in str(found)
+    assert np.isnan(found.model.value)
+    assert found.change.low <= label[1].mean() - label[0].mean() <= found.change.high

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,8 +22,9 @@ from haystat.loop import versions
 from haystat.report.collect import collect
 from haystat.report.markdown import markdown_page
 from haystat.report.page import html_page
-from haystat.study import Study, verify
+from haystat.study import Study, audit, verify
 from haystat.study.label_bank import known_labels
+from haystat.study.versions import earlier_versions
 
 KILLED = Path(__file__).with_name("killed.py")
 
@@ -72,6 +76,35 @@ def test_an_audit_goes_through_all_versions(world, first):
     assert verdict.ok
     assert verdict.n_versions == 3
     assert verdict.estimate.interval == third.estimate().interval
+
+
+def test_hundreds_of_versions_take_no_more_files_or_depth_than_three(world, first, monkeypatch):
+    depths, replayed = set(), audit._replayed
+
+    def watched(*given):
+        depths.add(len(inspect.stack()))
+        return replayed(*given)
+
+    newest = first
+    for number in range(2, 6):
+        newest = newest.next(world.pool(number % 2))
+    monkeypatch.setattr(audit, "_replayed", watched)
+    assert verify(newest.path).n_versions == 5
+    assert max(depths) - min(depths) <= 1
+    earlier = list(earlier_versions(newest, Study))
+    assert len(earlier) == 4
+    for study in earlier:
+        with pytest.raises(StudyError, match="was closed"):
+            study.connection()
+
+
+def test_an_earlier_version_that_was_replaced_is_a_finding(world, first):
+    path = first.next(world.pool(1)).path
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE sketch SET content = zeroblob(9) WHERE name = 'previous'")
+    with pytest.raises(StudyError, match="the study before this one"):
+        Study.open(path).version_estimates()
+    assert not verify(path).ok
 
 
 def test_an_audit_finds_a_label_that_was_not_carried_over_as_it_was(world, first, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from web_case import calling, make_study, saved, serving
 
@@ -158,6 +160,31 @@ def test_a_manager_decides_where_people_differ_and_agreement_stays(differing, la
     with calling(path) as caller:  # a new server reads it from the journal
         assert caller.get("/api/differences").json()["total"] == 0
         assert caller.get("/api/status").json()["agreement"]["share"] == pytest.approx(2 / 3)
+
+
+def test_of_two_managers_at_once_the_second_is_told(differing):
+    path, item = differing
+    with calling(path) as caller, ThreadPoolExecutor(2) as both:
+        given = [{"item": item, "label": label, "annotator": f"m{label}"} for label in (0, 1)]
+        found = list(both.map(lambda one: caller.post("/api/decide", one), given))
+        assert sorted(one.status_code for one in found) == [200, 409]
+        first = next(given for given, one in zip(given, found, strict=True) if one.is_success)
+        refused = next(one for one in found if not one.is_success)
+        assert f"{first['annotator']!r} says {first['label']}" in refused.json()["error"]
+        changed = {**first, "label": 1 - first["label"]}
+        assert caller.post("/api/decide", changed).status_code == 200
+    assert answers_of(path)[item][0] == changed["label"]
+    assert verify(path).ok
+
+
+def test_annotators_decide_nothing(differing):
+    path, item = differing
+    secrets = {"secret": "a manager's secret", "annotator_secret": "an annotator's one"}
+    with calling(path, **secrets) as caller:
+        bearer = {"authorization": f"Bearer {secrets['annotator_secret']}"}
+        given = {"item": item, "label": 0, "annotator": "ann"}
+        assert caller.client.post("/api/decide", json=given, headers=bearer).status_code == 403
+    assert answers_of(path)[item][0] == 1
 
 
 def test_a_manager_decides_in_the_browser(differing, open_page):

@@ -11,6 +11,7 @@ import haystat as hs
 from haystat.formats.conversation import conversation, message
 from haystat.web.conversations import cut_conversation
 from haystat.web.options import PageOptions, keep_options
+from haystat.web.upload_limits import cut_record
 
 pytestmark = [pytest.mark.xdist_group("browser")]
 
@@ -194,6 +195,15 @@ def test_a_chat_has_roles_folded_calls_and_markdown(tmp_path, open_page):
         assert "you said Failure" in page.text_content("#after")
 
 
+def test_many_calls_of_tools_make_no_large_reply():
+    calls = [{"name": "f" * 600, "arguments": "y" * 600}] * 60
+    text = conversation([message("user", "hi", calls)] * 200)
+    assert len(text) > 10_000_000
+    record, letters = cut_record({"talk": text})
+    assert len(record["talk"]) < 1_000_000
+    assert letters < 1_000_000
+
+
 def test_a_long_conversation_is_cut_message_by_message():
     parts = [message("user" if k % 2 else "assistant", f"{k} " + "x" * 3000) for k in range(3000)]
     text = conversation(parts)
@@ -207,6 +217,11 @@ def test_a_long_conversation_is_cut_message_by_message():
     assert "30,000 letters in all" in cut[0]["content"]
     assert cut[1] == short[1]
     assert cut_conversation("[{broken", 10, 10) is None
+    for depth in range(900, 1000, 10):  # what can be read, and not written again
+        nested = f'[{{"role": "user", "content": {"[" * depth}{"]" * depth}}}]'
+        cut_conversation(nested, 10, 10)
+    half = cut_conversation(f'[{{"role": "user", "content": "\\ud800{"x" * 999}"}}]', 10, 600)
+    assert json.loads(half.encode())[0]["content"].startswith("?xxx")
     assert cut_conversation('[{"role": 3}]', 10, 10) is None
 
 

@@ -104,9 +104,14 @@ def test_what_would_fill_the_memory_is_refused_before_it_is_read(
     monkeypatch.setattr(upload_limits, "LARGEST_TEXT", 1 << 25)
     folder = study_file[0].parent
     BOMBS[name](folder / name)
+    (folder / "small.csv").write_text("id,score\n1,0.5\n2,0.7\n")
     with calling(study_file[0]) as caller:
-        for path in ("/api/studies", "/api/plan"):
-            found = caller.post(path, {**WISH, "file": name})
+        for path, given in (
+            ("/api/studies", {"file": name}),
+            ("/api/plan", {"file": name}),
+            ("/api/studies", {"file": "small.csv", "known": name}),
+        ):
+            found = caller.post(path, {**WISH, **given})
             assert found.status_code == 422, found.text
             assert name in found.json()["error"]
             assert str(folder) not in found.text
@@ -127,13 +132,15 @@ def test_a_small_file_takes_little_memory_however_much_it_unpacks_to(tmp_path):
         "import resource, pyarrow.parquet, pyarrow.compute, pathlib\n"
         "from haystat.errors import FileError\n"
         "from haystat.web.upload_limits import check_table\n"
+        "from haystat.web.uploads import preview\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"for path in pathlib.Path({str(tmp_path)!r}).iterdir():\n"
-        "    try: check_table(path, ['id', 'score'])\n"
+        "    try: preview(path), check_table(path, ['id', 'score'])\n"
         "    except FileError as error: print(error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert not done.returncode, done.stderr
     *refusals, kilobytes = done.stdout.splitlines()
     assert len(refusals) == 2, done.stderr
     assert int(kilobytes) < 200_000  # unpacked they are 600 MB

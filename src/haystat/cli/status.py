@@ -49,6 +49,7 @@ def status(study: Path = STUDY, as_json: bool = JSON) -> None:
 def estimate(
     study: Path = STUDY,
     measure: str | None = MEASURE,
+    by: str | None = typer.Option(None, help="Column of the pool: the measure in each group."),
     level: float = LEVEL,
     as_json: bool = JSON,
 ) -> None:
@@ -57,7 +58,7 @@ def estimate(
     Example: haystat estimate cats.haystat --measure recall --level 0.9
     """
     with Study.open(study) as opened:
-        found, in_use = opened.estimate(measure_named(measure), level), opened.in_use
+        found, in_use = opened.estimate(measure_named(measure), level, by=by), opened.in_use
     if as_json:
         print_json({**found.to_dict(), "in_use": [asdict(one) for one in in_use]})
     else:

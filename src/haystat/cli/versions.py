@@ -84,6 +84,7 @@ def change(
     new: Path = typer.Argument(help="The study after."),
     measure: str | None = typer.Option(None, help="Another measure than the second study's."),
     systems: str | None = typer.Option(None, help="Which system of each, with a comma."),
+    items: str = typer.Option("same", help="apart: no item is in both, whatever the ids say."),
     level: float = LEVEL,
     as_json: bool = JSON,
 ) -> None:
@@ -96,7 +97,7 @@ def change(
         raise BadOption(f"--systems is {systems!r}; name two with a comma")
     with Study.open(old) as before, Study.open(new) as after:
         pair = None if names is None else (names[0], names[1])
-        found = make_change(before, after, measure, level=level, systems=pair)
+        found = make_change(before, after, measure, level=level, systems=pair, items=items)
     if as_json:
         print_json(found.to_dict())
     else:

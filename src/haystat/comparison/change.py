@@ -8,6 +8,10 @@ paired. With A before and B after, and C the items of both,
     after on B - before on A = (after on C - before on C) + what remains:
 
 the first part is the model's, the rest is that of the items that came and went.
+
+Two versions of a system that answers have no item in common, even where ids are the same: every
+answer is an item of its own. Then the two estimates are independent, and the interval of their
+difference follows from the two intervals (MOVER: Zou and Donner, Statistics in Medicine, 2008).
 """
 
 from __future__ import annotations
@@ -52,6 +56,13 @@ class Effect:
     def __str__(self) -> str:
         return f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
 
+    def minus(self, other: Effect) -> Effect:
+        """The difference of two that are independent: squared distances to the ends add up."""
+        value = self.value - other.value
+        below = np.hypot(self.value - self.low, other.high - other.value)
+        above = np.hypot(self.high - self.value, other.value - other.low)
+        return Effect(value, float(value - below), float(value + above))
+
 
 @dataclass(frozen=True)
 class Change:
@@ -59,7 +70,7 @@ class Change:
 
     before and after are the measure of each version on its own items; model is the difference of
     the two models on the n_common items that both versions have, data is what the n_new items that
-    came and the n_gone that went add to it.
+    came and the n_gone that went add to it. Without common items the model's part is not defined.
     """
 
     measure: str
@@ -84,9 +95,12 @@ class Change:
         lines = [
             f"{self.measure}: {' -> '.join(values)} from {self.n_labels:,} labels",
             f"  change        {self.change} at {self.level:.0%}",
-            f"  by the model  {self.model} on {self.n_common:,} items of both",
-            f"  by the data   {self.data} from {self.n_new:,} new items, {self.n_gone:,} gone",
         ]
+        if self.n_common:
+            lines += [
+                f"  by the model  {self.model} on {self.n_common:,} items of both",
+                f"  by the data   {self.data} from {self.n_new:,} new items, {self.n_gone:,} gone",
+            ]
         return "\n".join([*lines, *(f"note: {warning}" for warning in self.warnings)])
 
 
@@ -97,12 +111,15 @@ def change(
     *,
     level: float = 0.95,
     systems: tuple[str, str] | None = None,
+    items: str = "same",
 ) -> Change:
     """How a measure changed from one version to another, by the model and by the data.
 
     old, new: evaluations or studies, of which the second may go on from the first (`next`) or not.
     measure: one with a single number; by default that of the second. systems: which system of the
-    first and which of the second, where they have several.
+    first and which of the second, where they have several. items: "same", those of one id are one
+    item, whose label counts for both; "apart", no item is in both, whatever the ids say, such as
+    the answers of two versions of an assistant to the same prompts.
 
     >>> import haystat as hs
     >>> pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
@@ -117,6 +134,10 @@ def change(
         if not isinstance(loop, Loop):
             raise BadOption(f"{brief(loop)} is no evaluation or study; give the two versions")
     target = new.given_measure if measure is None else measures.resolve(measure)
+    if items not in ("same", "apart"):
+        raise BadOption(f"items is {brief(items)}; give 'same' or 'apart'")
+    if items == "apart":
+        return _apart(old, new, target, level, systems)
     union = Union.of(_whole(old), _whole(new), systems)
     state = _state(old, new, union, Parts(target, union.kind != CAME, union.kind != GONE))
     estimate = estimate_state(state, None, level)
@@ -140,6 +161,33 @@ def change(
     )
 
 
+def _apart(
+    old: Loop, new: Loop, measure: Measure, level: float, given: tuple[str, str] | None
+) -> Change:
+    """The change between versions that have no item in common."""
+    systems = _systems(old.pool.schema.systems, new.pool.schema.systems, given)
+    estimates = [
+        loop.estimate(measure.for_system(system), level)
+        for loop, system in zip((old, new), systems, strict=True)
+    ]
+    if not all(estimate.scalar for estimate in estimates):
+        raise BadOption(_several_numbers(measure))
+    before, after = (
+        Effect(float(one.values[0]), *map(float, one.intervals[0])) for one in estimates
+    )
+    total = after.minus(before)
+    unknown = Effect(np.nan, np.nan, np.nan)
+    sizes = 0, new.pool.schema.size, old.pool.schema.size
+    n_labels = sum(estimate.n_labels for estimate in estimates)
+    notes = tuple(dict.fromkeys(note for estimate in estimates for note in estimate.warnings))
+    effects = before, after, total, unknown, total
+    return Change(measure.name, level, *effects, *sizes, n_labels, notes)
+
+
+def _several_numbers(measure: Measure) -> str:
+    return f"{measure.name} has several numbers; give a measure with one, such as 'f1'"
+
+
 @dataclass(frozen=True)
 class Union:
     """The items of two pools as one that two systems have scored; kind (M,) says whose they are.
@@ -160,7 +208,7 @@ class Union:
         place_old = np.concatenate([place, gone])
         place_new = np.concatenate([np.arange(new.size), np.full(len(gone), -1)])
         kind = np.where(place_new < 0, GONE, np.where(place_old < 0, CAME, BOTH))
-        first, second = _systems(old, new, systems)
+        first, second = _systems(old.systems, new.systems, systems)
         one, other = (_scores(pool, name) for pool, name in ((old, first), (new, second)))
         predicted = _predicted(old, first, place_old), _predicted(new, second, place_new)
         pool = Pool(
@@ -196,15 +244,16 @@ class Parts(Combination):
         """The same with everything resolved that depends on the pool."""
         both = self.in_old & self.in_new
         if not both.any():
-            raise BadOption("the two versions have no item in common; nothing can be compared")
+            raise BadOption(
+                "the two versions have no item in common; compare them with items='apart' "
+                "(--items apart)"
+            )
         of_model = [(BEFORE, self.in_old), (AFTER, self.in_new), (BEFORE, both), (AFTER, both)]
         joint = Several(
             [Within(self.measure.for_system(name), mask).bind(schema) for name, mask in of_model]
         )
         if len(joint.components) != len(of_model):
-            raise BadOption(
-                f"{self.measure.name} has several numbers; give a measure with one, such as 'f1'"
-            )
+            raise BadOption(_several_numbers(self.measure))
         width = joint.bounds[1] - joint.bounds[0]
         bounds = min(joint.bounds[0], -width), max(joint.bounds[1], width)
         return self._resolved(**self._over(joint), bounds=bounds)
@@ -217,7 +266,8 @@ class Parts(Combination):
 
 
 def _whole(loop: Loop) -> Pool:
-    return in_memory(loop.whole_pool("compare its items with those of another version"))
+    what = "tell which items another version has, too (items='apart' does not ask),"
+    return in_memory(loop.whole_pool(what))
 
 
 def _state(old: Loop, new: Loop, union: Union, measure: Measure) -> State:
@@ -266,21 +316,22 @@ def _answers(loop: Loop) -> tuple[FloatArray, Mapping[int, Answer]]:
     return inclusion[_whole(loop).cells(state.measure).of_item], told
 
 
-def _systems(old: Pool, new: Pool, given: tuple[str, str] | None) -> tuple[str, str]:
+def _systems(
+    old: tuple[str, ...], new: tuple[str, ...], given: tuple[str, str] | None
+) -> tuple[str, str]:
     if given is not None:
         named = several_names("systems", given)
-        if len(named) == 2 and named[0] in old.systems and named[1] in new.systems:
+        if len(named) == 2 and named[0] in old and named[1] in new:
             return named[0], named[1]
         raise BadOption(
-            f"systems are {brief(given)}; name one of {list(old.systems)} and one of "
-            f"{list(new.systems)}"
+            f"systems are {brief(given)}; name one of {list(old)} and one of {list(new)}"
         )
-    if len(old.systems) > 1 or len(new.systems) > 1:
+    if len(old) > 1 or len(new) > 1:
         raise BadOption(
-            f"the versions have the systems {list(old.systems)} and {list(new.systems)}; say "
-            "which two: systems=(…, …)"
+            f"the versions have the systems {list(old)} and {list(new)}; say which two: "
+            "systems=(…, …)"
         )
-    return old.systems[0], new.systems[0]
+    return old[0], new[0]
 
 
 def _scores(pool: Pool, system: str) -> FloatArray:

@@ -34,6 +34,17 @@ def arrow_dataset(path: Path) -> Any:
     return dataset.dataset(path, format=kind)
 
 
+def first_rows(path: Path, n: int) -> Any:
+    """The first n rows of a file as a table or batch; of Parquet no others are unpacked."""
+    from pyarrow import parquet
+
+    if ARROW[path.suffix.lower()] != "parquet":
+        return arrow_dataset(path).head(n)
+    with parquet.ParquetFile(path) as file:
+        found = next(file.iter_batches(batch_size=n), None)
+        return file.schema_arrow.empty_table() if found is None else found
+
+
 def text_columns(path: Path) -> list[str]:
     """Columns of text of a file, in its order; none where its kind does not tell."""
     import pyarrow

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from haystat.core.arrow_files import ARROW, arrow_dataset
 from haystat.core.disk import existing_file, not_utf8, readable
+from haystat.core.spelling import strict_json
 from haystat.core.table_writers import write_rows
 from haystat.core.tables import read_columns, readable_table
 from haystat.display.records import paired_names
@@ -21,7 +22,6 @@ from haystat.formats.http_api import Target
 from haystat.formats.label_studio_api import Server
 from haystat.pool.memory import Pool
 from haystat.study.question import Question
-from haystat.study.spelling import strict_json
 from haystat.study.study import Study
 
 if TYPE_CHECKING:

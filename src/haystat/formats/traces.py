@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.arguments import brief, checked_text
+from haystat.core.spelling import spelt
 from haystat.core.table_writers import write_rows
 from haystat.errors import BadOption, FileError, UnknownName
 from haystat.formats.conversation import Message, conversation
 from haystat.pool.memory import Pool
-from haystat.study.spelling import spelt
 
 #: what a judge's word is worth, from 0 for a failure to 1
 WORDS = {

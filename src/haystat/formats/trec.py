@@ -10,9 +10,9 @@ import numpy as np
 
 from haystat.core.arguments import brief
 from haystat.core.disk import write_whole
+from haystat.core.spelling import whole_number
 from haystat.errors import BadOption, FileError
 from haystat.formats.base import Format, PoolTable, Reply, read_text
-from haystat.study.spelling import whole_number
 from haystat.study.study import Study
 
 

@@ -16,6 +16,7 @@ from haystat.inference.estimate import Estimate, checked_level, undefined_estima
 from haystat.inference.importance import check_options
 from haystat.inference.sample import stage_rng
 from haystat.inference.side_by_side import side_by_side
+from haystat.loop.groups import within_each
 from haystat.loop.ledger import Ledger
 from haystat.loop.reuse import check_reuse
 from haystat.loop.state import State
@@ -25,16 +26,26 @@ from haystat.pool.losses import equal_losses
 
 
 def estimate_state(
-    state: State, measure: Any, level: float, pool: Any = None, **options: str
+    state: State,
+    measure: Any,
+    level: float,
+    pool: Any = None,
+    by: str | None = None,
+    **options: str,
 ) -> Estimate:
     """An estimate from all answers, with a word about items that nobody can tell.
 
-    measure: another one than the labels were drawn for; pool: the items as other systems see them.
+    measure: another one than the labels were drawn for; pool: the items as other systems see them;
+    by: a column, within whose values the measure is estimated.
     """
     level = checked_level(level)
     ledger = state.ledger
     view: View = state.pool if pool is None else state.pool.seen_by(pool)
     target = state.measure
+    if by is not None:
+        each = within_each(measure, by, view, ledger.problem.cells)
+        found = estimate_state(state, each, level, pool, **options)
+        return replace(found, measure=f"{measures.resolve(measure).name} by {by}")
     if measure is not None:
         target = measures.bound(measure, view.schema)
         check_reuse(view, ledger.problem, ledger.design, target)

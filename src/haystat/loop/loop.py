@@ -124,22 +124,24 @@ class Loop(ShownLoop, ABC):
         measure: Any = None,
         level: float = 0.95,
         *,
+        by: str | None = None,
         pool: Any = None,
         covariance: str = "sample",
         stage_weights: str = "draws",
     ) -> Estimate:
         """The measure from all answers; another measure reuses the same labels.
 
+        by: a column of the pool; the measure is estimated within each of its values.
         pool: the same items (ids in any order) as other systems see them, also such that did not
         exist when the labels were taken. Raises NoSupport where the draws could not reach what
         the measure needs. covariance, stage_weights: as in estimate_importance, for the designs
         that draw with replacement; the others have one of each.
         """
         options = {"covariance": covariance, "stage_weights": stage_weights}
-        if pool is not None and measure is None:
+        if (pool is not None or by is not None) and measure is None:
             measure = self.given_measure
         with self._shared.reading() as state:
-            return estimate_state(state, measure, level, pool, **options)
+            return estimate_state(state, measure, level, pool, by, **options)
 
     def run(
         self,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from haystat.measures.curves import AveragePrecision, PRCurve
     from haystat.measures.differences import Differences
     from haystat.measures.facts import ColumnEquals, Fact, InMask, PredictedClass, ScoreBin
+    from haystat.measures.kappa import Kappa
     from haystat.measures.multiclass import Macro, Micro, PerClass
     from haystat.measures.multilabel import PerLabel
     from haystat.measures.operating import LiftAtK, PrecisionAtK, RecallAtFPR, RecallAtK
@@ -60,6 +61,7 @@ __all__ = [
     "ForSystems",
     "FowlkesMallows",
     "InMask",
+    "Kappa",
     "Lift",
     "LiftAtK",
     "LogLoss",
@@ -105,6 +107,7 @@ __getattr__, __dir__ = lazy_names(
         "curves": "AveragePrecision PRCurve",
         "differences": "Differences",
         "facts": "ColumnEquals Fact InMask PredictedClass ScoreBin",
+        "kappa": "Kappa",
         "multiclass": "Macro Micro PerClass",
         "multilabel": "PerLabel",
         "operating": "LiftAtK PrecisionAtK RecallAtFPR RecallAtK",

@@ -72,13 +72,13 @@ class BalancedAccuracy(OfThreeShares):
 
     def value(self, risk: FloatArray) -> FloatArray:
         hit, positive, predicted = risk[:, None]
-        negative = _complement(positive)
+        negative = complement(positive)
         true_negative = 1 - positive - predicted + hit
         return (ratio(hit, positive) + ratio(true_negative, negative)) / 2
 
     def jacobian(self, risk: FloatArray) -> FloatArray:
         hit, positive, predicted = risk[:, None]
-        negative = _complement(positive)
+        negative = complement(positive)
         columns = [
             ratio(np.ones(1), positive) + ratio(np.ones(1), negative),
             ratio(-hit, positive**2) + ratio(hit - predicted, negative**2),
@@ -89,7 +89,7 @@ class BalancedAccuracy(OfThreeShares):
     def undefined(self, risk: FloatArray) -> str | None:
         if risk[1] == 0:
             return f"{self.components[0]} is undefined: no positive has been drawn"
-        if _complement(risk[1:2])[0] == 0:
+        if complement(risk[1:2])[0] == 0:
             return f"{self.components[0]} is undefined: no negative has been drawn"
         return None
 
@@ -223,7 +223,7 @@ class MultiClassMCC(AllClasses):
             return np.sqrt(_variety(predicted) * _variety(actual))
 
 
-def _complement(share: FloatArray) -> FloatArray:
+def complement(share: FloatArray) -> FloatArray:
     """One minus the share; zero where only rounding is left."""
     rest = 1 - share
     return np.where(np.abs(rest) < ROUNDING, 0.0, rest)
@@ -231,15 +231,15 @@ def _complement(share: FloatArray) -> FloatArray:
 
 def _variety(shares: FloatArray) -> FloatArray:
     """One minus the sum of squared shares, (1,)."""
-    return _complement(np.atleast_1d(shares @ shares))
+    return complement(np.atleast_1d(shares @ shares))
 
 
 def _spread(positive: FloatArray, predicted: FloatArray) -> FloatArray:
     """Product of the standard deviations of two indicators."""
     with np.errstate(invalid="ignore"):  # weights may add up to more than one: then undefined
-        return np.sqrt(positive * _complement(positive) * predicted * _complement(predicted))
+        return np.sqrt(positive * complement(positive) * predicted * complement(predicted))
 
 
 def _half_log_slope(share: FloatArray) -> FloatArray:
     """Derivative of log sqrt(share (1 - share))."""
-    return (ratio(np.ones(1), share) - ratio(np.ones(1), _complement(share))) / 2
+    return (ratio(np.ones(1), share) - ratio(np.ones(1), complement(share))) / 2

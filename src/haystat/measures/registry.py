@@ -23,6 +23,7 @@ MEASURES: Mapping[str, Callable[..., Measure]] = LazyTable(
         "f1": "confusion:F1",
         "fbeta": "confusion:FBeta",
         "mcc": "all_classes:MCC",
+        "kappa": "kappa:Kappa",
         "fowlkes_mallows": "confusion:FowlkesMallows",
         "prevalence": "confusion:Prevalence",
         "lift": "confusion:Lift",

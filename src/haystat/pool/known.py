@@ -16,6 +16,7 @@ import numpy as np
 
 from haystat.core.arguments import brief, checked_path
 from haystat.core.arrays import FloatArray, IntArray
+from haystat.core.spelling import is_in, spelt, whole_number
 from haystat.core.tables import read_columns
 from haystat.errors import AnswerError, BadOption, UnknownLabel
 
@@ -136,7 +137,8 @@ def read_known(
     path = checked_path("the file of known labels", path)
     optional = [*ITEM, *INCLUSION, *KIND]
     columns = {
-        name: values.tolist() for name, values in read_columns(path, LABEL, optional).items()
+        name: (values.astype(str) if values.dtype.kind in "mM" else values).tolist()
+        for name, values in read_columns(path, LABEL, optional).items()
     }
     if inclusion is not None:
         columns["inclusion"] = [inclusion] * len(columns["label"])
@@ -146,25 +148,16 @@ def read_known(
 def checked_known(given: Any, classes: Sequence[Any], an_id: Any) -> tuple[Known, ...]:
     """Known labels, every item of them once and with one of the classes as its label.
 
-    Where the ids of the pool are texts, like an_id, or classes are, numbers are read as such: in a
-    file nobody can tell.
+    In a file nobody can tell numbers from texts: ids are read as texts where those of the pool,
+    like an_id, are, else as numbers; labels as the class that they spell.
     """
     parts = tuple(_spelt(part, classes, an_id) for part in as_known(given))
     seen: set[Any] = set()
     for part in parts:
-        for item, label in part.labels.items():
+        for item in part.labels:
             if item in seen:
-                raise AnswerError(f"item {item!r} has two known labels; give each item once")
+                raise AnswerError(f"item {brief(item)} has two known labels; give each item once")
             seen.add(item)
-            if classes and label not in classes:
-                raise UnknownLabel(
-                    f"the known label {brief(label)} of item {item!r} is not one of "
-                    f"{list(classes)}; leave out items without a label"
-                )
-            if not classes and not _is_number(label):
-                raise UnknownLabel(
-                    f"the known label {brief(label)} of item {item!r} is no finite number"
-                )
     return parts
 
 
@@ -181,13 +174,36 @@ class KnownCells:
 
 
 def _spelt(part: Known, classes: Sequence[Any], an_id: Any) -> Known:
-    as_item = str if isinstance(an_id, str) else plain
-    texts = bool(classes) and all(isinstance(label, str) for label in classes)
-    labels = {
-        as_item(item): str(label) if texts and type(label) is int else label
-        for item, label in part.labels.items()
-    }
+    known = {label: label for label in classes}
+    labels: dict[Any, Any] = {}
+    for given, label in part.labels.items():
+        item = _item_meant(given, an_id)
+        if item in labels:
+            raise AnswerError(f"item {brief(item)} has two known labels; give each item once")
+        labels[item] = _label_meant(item, label, known)
     return replace(part, labels=labels)
+
+
+def _item_meant(item: Any, an_id: Any) -> Any:
+    whole = int(item) if isinstance(item, float) and item.is_integer() else item
+    if isinstance(an_id, str):
+        return str(whole)
+    number = whole_number(whole) if isinstance(whole, str) else None
+    return whole if number is None else number
+
+
+def _label_meant(item: Any, label: Any, known: Mapping[Any, Any]) -> Any:
+    value = spelt(label, known)
+    if known and not is_in(value, known):
+        raise UnknownLabel(
+            f"the known label {brief(label)} of item {brief(item)} is not one of {list(known)}; "
+            "leave out items without a label"
+        )
+    if not known and not _is_number(label):
+        raise UnknownLabel(
+            f"the known label {brief(label)} of item {brief(item)} is no finite number"
+        )
+    return known[value] if known else label
 
 
 def plain(value: Any) -> Any:
@@ -208,6 +224,13 @@ def _chance(item: Any, value: Any) -> float:
 def _is_number(label: Any) -> bool:
     usable = isinstance(label, int | float) and not isinstance(label, bool)
     return usable and bool(np.isfinite(label))
+
+
+def _is_missing(value: Any) -> bool:
+    """No value, as files and tables spell it."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def _from_table(given: Any) -> list[Known]:
@@ -245,9 +268,11 @@ def known_rows(
     parts: dict[str, dict[Any, Any]] = {}
     inclusion: dict[Any, Any] = {}
     for item, label, chance, own in zip(items, labels, chances, kinds, strict=True):
-        if label is None or label == "":
+        if _is_missing(label):
             continue
-        is_drawn = chance is not None and chance != "" and chance == chance
+        if not isinstance(plain(item), int | float | str):
+            raise AnswerError(f"{brief(item)} in {where} is no id; ids are numbers or texts")
+        is_drawn = not _is_missing(chance)
         which = str(own or kind or ("sample" if is_drawn else "found"))
         part = parts.setdefault(which, {})
         if plain(item) in part:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.core.arguments import brief
+from haystat.core.arguments import brief, is_unicode
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.pool.fitted_signals import CHUNK, FittedSignal, on_one_scale, require_sklearn
@@ -18,6 +18,8 @@ N_HASHES = 1 << 16  # words of a column are told apart by that many numbers
 #: how the two columns of a pair are named, by their beginning or their end
 SIDES = (("_l", "_r"), ("_left", "_right"), ("_1", "_2"), ("_a", "_b"))
 FRONT_SIDES = (("left_", "right_"), ("l_", "r_"), ("ltable_", "rtable_"))
+#: how values of numpy, pandas and Python that say nothing are written
+MISSING = ("nan", "NaN", "sNaN", "NaT", "<NA>")
 Texts = NDArray[Any]
 
 
@@ -42,7 +44,10 @@ def from_columns(column: Callable[[str], NDArray[Any]], columns: Any) -> FittedS
     require_sklearn()
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise BadOption(f"columns are {brief(columns)}; give a list of names of columns of text")
-    singles, pairs = paired(columns)
+    try:
+        singles, pairs = paired(columns)
+    except TypeError:  # a list has no hash
+        raise BadOption(f"columns are {brief(columns)}; a pair of columns is a tuple") from None
     named = [*singles, *(name for pair in pairs for name in pair)]
     texts = {name: _texts(column(name)) for name in named}
     parts: list[Callable[[IntArray], Any]] = []
@@ -146,6 +151,11 @@ def _beside(*parts: Callable[[IntArray], Any]) -> Callable[[IntArray], Any]:
 
 def _texts(values: NDArray[Any]) -> Texts:
     """Texts, "" where one is missing; numbers as they are written."""
-    missing = [value is None or value != value or str(value) == "<NA>" for value in values]
-    texts = ["" if gone else str(v) for v, gone in zip(values.tolist(), missing, strict=True)]
-    return np.array(texts, dtype=object)
+    return np.array([_text(value) for value in values.tolist()], dtype=object)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        text = str(value)
+        return "" if value is None or text in MISSING else text
+    return value if is_unicode(value) else value.encode(errors="replace").decode()

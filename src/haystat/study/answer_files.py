@@ -21,12 +21,12 @@ import numpy as np
 
 from haystat.core.arguments import brief
 from haystat.core.disk import existing_file, not_utf8, readable
+from haystat.core.spelling import escaped, is_in, spelt, strict_json, unescaped
 from haystat.core.table_writers import Row, print_rows, write_rows
 from haystat.core.tables import read_columns, refuse_twins, spelling_of
 from haystat.errors import AnswerError, ConflictingAnswer, FileError, UnknownName
 from haystat.loop.questions import Query
 from haystat.study.leases import StudyState
-from haystat.study.spelling import escaped, is_in, spelt, strict_json, unescaped
 from haystat.study.study import Study
 
 COLUMNS = ("item", "label", "annotator", "skipped", "time", "draws", "weight")

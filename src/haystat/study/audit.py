@@ -72,6 +72,17 @@ def verify(path: str | Path, *, measure: Any = None, design: Design | None = Non
     measure, design: as for Study.open, if they were objects of your own.
     """
     path = checked_path("the path of a study", path)
+    verdict, entries, content = _audited(path, measure, design)
+    findings, n_versions = list(verdict.findings), 1
+    while content is not None:  # versions may be many: no deeper, and one open at a time
+        with unpacked(content) as before:
+            found, entries, content = _audited_before(before, entries, measure, design)
+        findings, n_versions = findings + found, n_versions + 1
+    return replace(verdict, findings=tuple(findings), n_versions=n_versions)
+
+
+def _audited(path: Path, measure: Any, design: Any) -> tuple[Verdict, list[Entry], bytes | None]:
+    """The verdict on one version, its journal, and the file of the study before it."""
     with readable(path), damage_told(path):
         store = Store(path)
     try:
@@ -81,28 +92,28 @@ def verify(path: str | Path, *, measure: Any = None, design: Design | None = Non
         findings += broken
         findings += _guarded(None, partial(_chain_findings, entries))
         findings += _guarded(None, partial(_sketch_findings, connection, entries))
-        earlier = b"" if findings else previous_file(connection)
+        earlier = None if findings else previous_file(connection)
     finally:
         store.close()
-    head = entries[-1].hash if entries else ""
     if findings:
-        return Verdict(len(entries), 0, 0, head, tuple(findings), None)
-    verdict = _replayed(path, entries, measure, design)
-    return verdict if earlier is None else _after(verdict, earlier, entries, measure, design)
+        head = entries[-1].hash if entries else ""
+        return Verdict(len(entries), 0, 0, head, tuple(findings), None), entries, None
+    return _replayed(path, entries, measure, design), entries, earlier
 
 
-def _after(
-    verdict: Verdict, earlier: bytes, entries: list[Entry], measure: Any, design: Any
-) -> Verdict:
-    """The verdict on a version, with that on the study before it, which its file holds."""
-    with unpacked(earlier) as path:
-        before = verify(path, measure=measure, design=design)
-        findings = [Finding(None, f"in an earlier version, {found}") for found in before.findings]
-        if not findings:
-            with Study.open(path, measure=measure, design=design, read_only=True) as study:
-                findings = _guarded(None, partial(_carried_findings, study, entries))
-    n_versions = before.n_versions + 1
-    return replace(verdict, findings=(*verdict.findings, *findings), n_versions=n_versions)
+def _audited_before(
+    path: Path, later: list[Entry], measure: Any, design: Any
+) -> tuple[list[Finding], list[Entry], bytes | None]:
+    """What is wrong with the study before a version, or with what was carried over from it."""
+    try:
+        verdict, entries, content = _audited(path, measure, design)
+    except HaystatError as error:
+        return [Finding(None, f"an earlier version cannot be read: {error}")], [], None
+    findings = [Finding(None, f"in an earlier version, {found}") for found in verdict.findings]
+    if not findings:
+        with Study.open(path, measure=measure, design=design, read_only=True) as study:
+            findings = _guarded(None, partial(_carried_findings, study, later))
+    return findings, entries, content
 
 
 def _carried_findings(study: Study, entries: list[Entry]) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from haystat.loop.state import Answer
@@ -35,17 +36,16 @@ class KnownLabel:
 def known_labels(study: Study) -> list[KnownLabel]:
     """All labels that a study file holds, in the order in which they were given."""
     found: dict[Any, KnownLabel] = {}
-    with earlier_versions(study, Study) as earlier:
-        for version in (*earlier, study):
-            name = version_name(version.settings)
-            for answer in version.answers:
-                before = found.get(answer.item)
-                known = before is not None and (before.label, before.time) == (
-                    answer.label,
-                    answer.time,
-                )
-                given = before.version if before is not None and known else name
-                found[answer.item] = _known(answer, given)
+    for version in chain(earlier_versions(study, Study), (study,)):
+        name = version_name(version.settings)
+        for answer in version.answers:
+            before = found.get(answer.item)
+            known = before is not None and (before.label, before.time) == (
+                answer.label,
+                answer.time,
+            )
+            given = before.version if before is not None and known else name
+            found[answer.item] = _known(answer, given)
     now = {answer.item for answer in study.answers}
     rows = [label if label.item in now else _lost(label) for label in found.values()]
     return sorted(rows, key=lambda label: (label.time, str(label.item)))

@@ -119,6 +119,12 @@ class Store:
             with closing(sqlite3.connect(target)) as copy:
                 copy.execute("PRAGMA journal_mode = WAL")
 
+    def content(self) -> bytes:
+        """The bytes of a whole copy, which is in no file that a kill could leave behind."""
+        with self.lock, clear_errors(self.path), closing(sqlite3.connect(":memory:")) as copy:
+            self.connection().backup(copy)
+            return copy.serialize()
+
     def close(self) -> None:
         """Close the file; the last one to close leaves a single file behind."""
         self._closed = True

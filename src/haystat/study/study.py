@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -354,12 +355,16 @@ class Study(Loop):
         with self._shared.reading(), writable(path):
             self._store.copy_to(path)
 
+    def content(self) -> bytes:
+        """The bytes of a whole copy."""
+        with self._shared.reading():
+            return self._store.content()
+
     def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
-        with earlier_versions(self, Study) as earlier:
-            return [
-                (version_name(one.settings), one.n_carried, one.estimate(level=level))
-                for one in (*earlier, self)
-            ]
+        return [
+            (version_name(one.settings), one.n_carried, one.estimate(level=level))
+            for one in chain(earlier_versions(self, Study), (self,))
+        ]
 
     def now(self) -> datetime:
         """The time, as the study sees it."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from haystat.core.disk import writable
 from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.designs.base import Design
 from haystat.designs.continued import continued
+from haystat.errors import StudyError
 from haystat.loop.settings import decode_rules, encode_settings
 from haystat.loop.versions import Version, next_version, version_pool
 from haystat.pool.base import AnyPool
@@ -113,7 +114,7 @@ def create_next(
     old, now, settings = study.whole_pool("carry its labels over"), study.now(), study.settings
     with study.reading() as state:
         version = next_version(state, old, settings, new, name, max_age, now)
-        previous = packed(study.copy_to)
+        previous = study.content()
     beside = path_beside(study.path, settings, version.name)
     target = beside if path is None else checked_path("the path of a study", path)
     spec = settings["measure"]
@@ -172,24 +173,17 @@ def previous_file(connection: sqlite3.Connection) -> bytes | None:
     """The file of the study that this one goes on from; None if it is the first version."""
     query = "SELECT content FROM sketch WHERE name = ?"
     row = connection.execute(query, (PREVIOUS,)).fetchone()
-    return None if row is None else zlib.decompress(row[0])
-
-
-def packed(copy_to: Callable[[Path], None]) -> bytes:
-    """The file of a study as it is now, whole; `copy_to` makes a copy of it."""
-    with tempfile.TemporaryDirectory(prefix="haystat-") as folder:
-        path = Path(folder) / "study.haystat"
-        copy_to(path)
-        return path.read_bytes()
+    try:
+        return None if row is None else zlib.decompress(row[0])
+    except (zlib.error, TypeError):
+        raise StudyError("the study before this one, which the file holds, is damaged") from None
 
 
 @contextmanager
 def unpacked(content: bytes) -> Iterator[Path]:
     """A study file that was kept inside another, for as long as the block lasts."""
-    with tempfile.TemporaryDirectory(prefix="haystat-") as folder:
-        path = Path(folder) / "previous.haystat"
-        path.write_bytes(content)
-        yield path
+    with _temporary_folder() as folder:
+        yield _written(Path(folder) / "previous.haystat", content)
 
 
 def version_name(settings: Mapping[str, Any]) -> str:
@@ -197,16 +191,29 @@ def version_name(settings: Mapping[str, Any]) -> str:
     return str(settings.get("version", {}).get("name", "v1"))
 
 
-@contextmanager
-def earlier_versions(study: Any, kind: Any) -> Iterator[list[Any]]:
-    """The studies that a study goes on from, the first one first; kind: the class of studies."""
+def earlier_versions(study: Any, kind: Any) -> Iterator[Any]:
+    """The studies that a study goes on from, the first one first; kind: the class of studies.
+
+    Each is open until the next one is asked for: of a daily stream there are hundreds.
+    """
     content = previous_file(study.connection())
-    if content is None:
-        yield []
-        return
-    with (
-        unpacked(content) as path,
-        kind.open(path, read_only=True) as before,
-        earlier_versions(before, kind) as earlier,
-    ):
-        yield [*earlier, before]
+    with _temporary_folder() as folder:
+        paths: list[Path] = []
+        while content is not None:
+            paths.append(_written(Path(folder) / f"{len(paths)}.haystat", content))
+            with closing(Store(paths[-1], read_only=True)) as store:
+                content = previous_file(store.connection())
+        for path in reversed(paths):
+            with kind.open(path, read_only=True) as before:
+                yield before
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    with writable(Path(tempfile.gettempdir())):
+        return tempfile.TemporaryDirectory(prefix="haystat-")
+
+
+def _written(path: Path, content: bytes) -> Path:
+    with writable(path):
+        path.write_bytes(content)
+    return path

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from haystat.core.arrow_files import ARROW, arrow_dataset
+from haystat.core.arrow_files import ARROW, first_rows
 from haystat.core.disk import writable
 from haystat.core.drafts import draft_of
 from haystat.errors import FileError
@@ -64,8 +64,7 @@ def preview(path: Path) -> dict[str, Any]:
     """Columns of a file with their first values, and a guess at what they hold."""
     check_table(path)
     try:
-        source = arrow_dataset(path)
-        head = source.head(PREVIEWED)
+        head = first_rows(path, PREVIEWED)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     columns = [
@@ -74,7 +73,7 @@ def preview(path: Path) -> dict[str, Any]:
             "type": _type_name(str(field.type)),
             "values": [_short(value) for value in head.column(position).to_pylist()],
         }
-        for position, field in enumerate(source.schema)
+        for position, field in enumerate(head.schema)
     ]
     return {"file": path.name, "columns": columns, "guess": guess(columns)}
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from haystat import measures
 from haystat.loop.loop import seed_from
 from haystat.planning.plan import plan as make_plan
-from haystat.pool.known import read_known
+from haystat.pool.known import INCLUSION, ITEM, KIND, LABEL, read_known
 from haystat.study.pool_source import PoolFile
 from haystat.study.study import Study
 from haystat.web import models, uploads
@@ -73,7 +73,7 @@ async def create(request: Request, given: NewStudy) -> models.Made:
 def _create(path: Path, file: Path, wish: NewStudy, known: Path | None) -> Study:
     source, options = _source(file, wish), page_options(wish)
     if known is not None:
-        check_table(known)
+        check_table(known, {*ITEM, *LABEL, *INCLUSION, *KIND})
     with suitable():
         labels = None if known is None else read_known(known, wish.known_as or None, wish.inclusion)
         study = Study.create(
