@@ -56,10 +56,14 @@ def ask(
     names = list(dict.fromkeys(name for question in questions for name in question.record))
     out = console()
     first = ["item", "label", *(["key"] if soft else [])]
-    rows = [{"item": q.item, **q.record, **({"key": q.key} if soft else {})} for q in questions]
     if not out.is_terminal:
-        columns = [*first, *(name for name in names if name not in first)]
-        print_csv(rows, columns)
+        # A shown column called label is not the answer.
+        column = {name: f"shown {name}" if name in first else name for name in names}
+        rows = [
+            {"item": q.item, "key": q.key} | {column[n]: value for n, value in q.record.items()}
+            for q in questions
+        ]
+        print_csv(rows, [*first, *column.values()])
         return
     for question in questions:
         out.print(f"item {question.item}", markup=False)
