@@ -196,7 +196,7 @@ def test_labels_decide_whether_signals_are_worth_something(tells):
     view, cells = label_view(problem, ModelSettings()), problem.cells
     rng = np.random.default_rng(3)
     score, _, label = hidden_pool()
-    told = rng.choice(SIZE, 600, replace=False)
+    told = rng.choice(SIZE, 2000, replace=False)
     if not tells:
         label = (rng.random(SIZE) < expit(1.5 * score)).astype(int)
     counts = np.zeros((len(cells), 2), dtype=np.int64)
