@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from haystat.cli.record import show_record
-from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json
+from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json, say
 from haystat.core.table_writers import Row
 from haystat.core.tables import READERS
 from haystat.errors import BadOption, FileError
@@ -120,11 +120,8 @@ def correct(
             name = item if key is None else Query(item, key)
             label = label_named(state, pair["label"]) if pair["label"] else None
         opened.correct(name, label, reason, annotator)
-        done = {"item": item, "label": label}
-    if as_json:
-        print_json(done)
-    else:
-        console().print(f"{item} is now {'skipped' if label is None else label}", markup=False)
+    text = f"{item} is now {'skipped' if label is None else label}"
+    say(as_json, {"item": item, "label": label}, text)
 
 
 def report(
