@@ -184,7 +184,7 @@ def _summary(rows: list[dict[str, Any]], plain: list[dict[str, Any]]) -> dict[st
         "covered": float(np.mean([row["covered"] for row in rows])),
         "flagged": float(np.mean([row["flagged"] for row in rows])),
         "width": float(width / plain_width),
-        "error": error / plain_error,
+        "error": error / max(plain_error, 1e-3),
     }
 
 

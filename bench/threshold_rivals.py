@@ -11,6 +11,7 @@ the threshold, or None. The proxy of both is a probability, so scores are given 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 
 import numpy as np
 
@@ -135,7 +136,7 @@ def bargain_precision(
             new = np.array([i for i in step if i not in known], dtype=np.int64)
             new = new[: budget - len(known)]
             known.update(zip(new.tolist(), answer(new).tolist(), strict=True))
-            done += len([i for i in step if i in known])
+            done += len(list(takewhile(known.__contains__, step.tolist())))
         best = float(cut)
     return best
 

@@ -153,9 +153,10 @@ def test_strata_without_an_order_have_an_offset_each():
 def test_strata_of_several_scores_after_one_another_have_an_offset_for_each_score():
     scores = np.random.default_rng(3).random((3, 400))
     pool = hs.Pool.multi_label(dict(zip("abc", scores, strict=True)), strata=30)
-    problem, view = viewed(pool, hs.measures.PerLabel(hs.measures.F1(), tuple("abc")))
+    problem, view = viewed(pool)
     label = problem.cells.stratum // 10
-    np.testing.assert_array_equal(offsets_by_cell(view)[:, 1:], label[:, None] == [1, 2])
+    np.testing.assert_array_equal(offsets_by_cell(view)[:, 1:3], label[:, None] == [1, 2])
+    assert view.model.curve.n_group_slopes == 2
 
 
 def test_classes_of_events_have_half_a_pseudo_count_each_and_as_many_as_scores_say():

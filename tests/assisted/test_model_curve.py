@@ -293,3 +293,22 @@ def test_whole_numbers_are_settings_too():
     whole, real = ModelSettings(group_sd=2), ModelSettings(group_sd=2.0)
     bend = np.array([0.5])
     np.testing.assert_array_equal(curve.precision(bend, whole), curve.precision(bend, real))
+
+
+def test_groups_have_a_slope_of_their_own_where_they_have_regions_enough():
+    place = np.linspace(-3, 3, 24)
+    nowhere = np.zeros(24, dtype=bool)
+    predicted, country = (place > 0).astype(int), np.arange(24) % 3
+
+    def along(group):
+        return Curve.along(place, group, nowhere, nowhere, ModelSettings(group_slope_sd=0.25))
+
+    curve = along(np.column_stack([predicted, country]))
+    assert curve.n_group_slopes == 2
+    np.testing.assert_array_equal(
+        curve.basis[:, -2:], place[:, None] * (country[:, None] == [1, 2])
+    )
+    deviation = curve.precision(np.ones(1), ModelSettings(group_slope_sd=0.25))[0] ** -0.5
+    np.testing.assert_allclose(deviation[-5:], [4, 4, 4, 0.25, 0.25])
+    assert along(predicted[:, None]).n_group_slopes == 0
+    assert along(np.column_stack([predicted, np.arange(24) % 12])).n_group_slopes == 0

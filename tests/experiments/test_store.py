@@ -16,7 +16,7 @@ import pytest
 import haystat as hs
 from haystat.errors import FileError
 from haystat.experiments import simulate as module
-from haystat.experiments.store import Store
+from haystat.experiments.store import RepeatStore
 
 ARGUMENTS = {"designs": ["adaptive", "passive"], "budgets": [40, 80], "repeats": 6}
 
@@ -161,8 +161,8 @@ def test_a_damaged_line_is_named(data, tmp_path):
 
 def test_two_runs_do_not_write_to_one_file(tmp_path):
     settings = {"design_name": "passive"}
-    with Store(tmp_path, settings), pytest.raises(FileError, match="another run"):
-        Store(tmp_path, settings).__enter__()
+    with RepeatStore(tmp_path, settings), pytest.raises(FileError, match="another run"):
+        RepeatStore(tmp_path, settings).__enter__()
 
 
 def test_the_settings_are_written_in_the_first_line(data, tmp_path):

@@ -198,6 +198,8 @@ def soft(value):
 
 KINDS = {
     "classes": ({}, "accuracy", "deterministic"),
+    "texts": ({"classes": ("no", "yes")}, "accuracy", "deterministic"),
+    "stochastic texts": ({"classes": ("no", "yes")}, "accuracy", "stochastic"),
     "numbers": ({"classes": None}, "mse", "deterministic"),
     "stochastic classes": ({}, "accuracy", "stochastic"),
     "stochastic numbers": ({"classes": None}, "mse", "stochastic"),
@@ -209,15 +211,19 @@ KINDS = {
 def test_every_kind_of_oracle_and_label_goes_through_all(table, tmp_path, haystat, page, kind):
     csv, scores, label = table
     given, measure, oracle = KINDS[kind]
-    answer = {"numbers": lambda i: float(scores[i] + 0.25), "answers": lambda i: soft(label[i])}
+    answer = {
+        "numbers": lambda i: float(scores[i] + 0.25),
+        "answers": lambda i: soft(label[i]),
+        "texts": lambda i: ("no", "yes")[label[i]],
+    }
     right = answer.get(kind.split()[-1], lambda i: int(label[i]))
     pool = hs.Pool({"score": scores}, ids=np.arange(SIZE), strata=8, seed=2, **given)
     ev = hs.Evaluation(pool, measure, oracle=oracle, random_state=2)
     path = tmp_path / "a.haystat"
-    flags = ("--numbers",) if given else ()
+    flags = {"numbers": ("--numbers",), "texts": ("--classes", "no,yes")}
     haystat(
-        "new", path, csv, "--id", "id", "--score", "score", "--measure", measure, *flags,
-        "--oracle", oracle, "--seed", 2, "--strata", 8,
+        "new", path, csv, "--id", "id", "--score", "score", "--measure", measure,
+        *flags.get(kind.split()[-1], ()), "--oracle", oracle, "--seed", 2, "--strata", 8,
     )  # fmt: skip
     ways = {
         "library": lambda qs: hs_tell(path, {q: right(q.item) for q in qs}),

@@ -12,8 +12,7 @@ from haystat import cli, designs, measures, models
 from haystat.comparison.compare import compare
 from haystat.core import tables
 from haystat.designs import Passive
-from haystat.measures import registry
-from haystat.report import collect, html_page, words
+from haystat.report import collect, html_page
 from haystat.study import verify
 from haystat.study.answer_files import read_rows, take_rows
 from haystat.web import operations
@@ -127,10 +126,7 @@ class ErrorRate(measures.Accuracy):
 
 @pytest.fixture
 def own_measure(monkeypatch):
-    table = {**registry.MEASURES, "error_rate": ErrorRate}
-    for module in (registry, measures, words):
-        monkeypatch.setattr(module, "MEASURES", table)
-    monkeypatch.setattr(measures, "ErrorRate", ErrorRate, raising=False)
+    monkeypatch.setitem(measures.MEASURES, "error_rate", ErrorRate)
 
 
 def test_a_measure(case, tmp_path, own_measure, capsys, monkeypatch):
@@ -162,20 +158,32 @@ def test_which_way_is_better_is_told_by_the_measure(own_measure):
 
 
 def test_a_format_of_tables(case, tmp_path, monkeypatch):
-    """Lines of item, blank, label."""
+    """Lines with blanks between; the first has the names. The pool and the answers come in it."""
 
     def read_blank(path, names, optional):
-        rows = [line.split(" ") for line in path.read_text().splitlines()]
-        columns = dict(zip(("item", "label"), np.array(rows).T, strict=True))
-        return {name: columns[name] for name in names}
+        head, *rows = (line.split(" ") for line in path.read_text().splitlines())
+        columns = dict(zip(head, np.array(rows).T, strict=True))
+        kinds = {"id": int, "score": float}
+        return {name: columns[name].astype(kinds.get(name, str)) for name in names}
+
+    def write_blank(path, **columns):
+        rows = zip(*columns.values(), strict=True)
+        path.write_text("\n".join(" ".join(map(str, row)) for row in (list(columns), *rows)))
+        return path
 
     monkeypatch.setitem(tables.READERS, ".blank", read_blank)
     pool, label = case
-    with hs.Study.create(tmp_path / "a.haystat", pool, random_state=1) as study:
-        asked = [q.item for q in study.ask(10)]
-        path = tmp_path / "answers.blank"
-        path.write_text("\n".join(f"{item} {label[item]}" for item in asked))
-        assert take_rows(study, read_rows(path)).labels == 10
+    scores = pool.scores[:, 0].tolist()
+    file = write_blank(tmp_path / "pool.blank", id=range(200), score=scores)
+    source = hs.study.PoolFile(str(file), ("score",), "id", options={"strata": 4, "seed": 1})
+    ev = hs.Evaluation(hs.Pool({"score": scores}, strata=4, seed=1), random_state=1)
+    with hs.Study.create(tmp_path / "a.haystat", source, random_state=1) as study:
+        asked = [q.item for q in study.ask(30)]
+        assert asked == [q.item for q in ev.ask(30)]
+        path = write_blank(tmp_path / "answers.blank", item=asked, label=label[asked])
+        assert take_rows(study, read_rows(path)).labels == 30
+        ev.tell({item: int(label[item]) for item in asked})
+        assert study.estimate().value == ev.estimate().value
 
 
 def test_a_route_of_the_page(case, tmp_path, monkeypatch):

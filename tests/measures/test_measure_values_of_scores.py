@@ -7,6 +7,7 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
+import haystat as hs
 from haystat.errors import BadOption
 from haystat.measures import (
     ROCAUC,
@@ -155,7 +156,7 @@ def test_best_f1_is_the_largest_of_all_cuts(pool):
     [
         (lambda: Threshold(), "one requirement, not 0"),
         (lambda: Threshold(precision=0.9, recall=0.9), "one requirement, not 2"),
-        (lambda: Threshold(precision=1.5), "precision is 1.5; give a share"),
+        (lambda: Threshold(precision=1.5), "precision is 1.5; give a number between 0 and 1"),
         (lambda: Threshold(f1="good"), "'best'"),
         (lambda: PrecisionAtK(k=0), "k is 0"),
         (lambda: RecallAtFPR(rate=0), "rate is 0"),
@@ -171,3 +172,28 @@ def test_impossible_options_are_refused(make, why):
 def test_more_than_all_items_are_refused(pool_of):
     with pytest.raises(BadOption, match="k is 301 and the pool has 300"):
         pool_of(2).value(PrecisionAtK(k=301))
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["probabilities", "far scores"])
+def test_areas_on_the_default_grid_are_those_of_scikit_learn(far):
+    """Probabilities crowd near 0, and log odds of naive Bayes reach -1e10: one step of the raw
+    score held nearly all items."""
+    rng = np.random.default_rng(3)
+    label = (rng.random(4000) < 0.03).astype(int)
+    logit = rng.normal(3 * label - 9, 2)
+    score = -np.exp(2.5 * np.abs(logit)) if far else 1 / (1 + np.exp(-logit))
+    pool = hs.Pool(score, threshold=float(np.quantile(score, 0.97)))
+    for name, expected in (
+        ("average_precision", metrics.average_precision_score(label, score)),
+        ("roc_auc", metrics.roc_auc_score(label, score)),
+    ):
+        measure = hs.measures.bound(name, pool.schema)
+        outputs = pool.outputs(np.arange(pool.size))
+        value = measure.value(measure.risk(outputs, label, np.full(pool.size, 1 / pool.size)))
+        assert value[0] == pytest.approx(expected, abs=0.01)
+
+
+def test_what_is_asked_for_comes_first():
+    """PrecisionAtK(200) was the precision of 100 items, on 200 thresholds."""
+    assert PrecisionAtK(200).k == 200
+    assert RecallAtFPR(0.05).rate == 0.05

@@ -41,7 +41,7 @@ def test_answers_go_to_the_draw_that_is_named(name):
     assert ev.pending == queries[:5]
     ev.tell({name(q): label for q, label in zip(queries, labels, strict=True)})
     assert ev.n_labels == 10
-    rows = ev.state.ledger.rows()
+    rows = ev.state.ledger.drawn_items()
     np.testing.assert_array_equal(rows.label, labels)
     np.testing.assert_array_equal(rows.item, [q.item for q in queries])
 
@@ -98,7 +98,7 @@ def test_soft_answers_count_with_their_mean_loss():
     forms = (lambda p: p, lambda p: [1 - p, p], lambda p: {"yes": p, "no": 1 - p}, np.float64)
     soft.tell({key: forms[i % 4](p) for i, (key, p) in enumerate(chance.items())})
     hard.tell({query: "yes" for query in hard.pending})
-    item = np.array([int(q) for q in soft.state.ledger.rows().item])
+    item = np.array([int(q) for q in soft.state.ledger.drawn_items().item])
     wrong = np.where(item == 0, list(chance.values()), 1 - np.array(list(chance.values())))
     estimate = soft.estimate()
     assert estimate.value == pytest.approx(1 - wrong.mean())

@@ -73,7 +73,7 @@ def test_weighted_counts_converge_to_the_joint_shares(binary, measure):
     joint = np.zeros((binary.pool.n_strata, 2))
     np.add.at(joint, binary.pool.stratum, binary.share / binary.pool.size)
     under = tree.totals(joint)
-    rows = ev.state.ledger.rows()
+    rows = ev.state.ledger.drawn_items()
     found = tree.totals(state.seen) / n
     # A weight is at most 1 / delta = 5, so its variance in a share s is at most 5 s.
     error = np.sqrt(5 * under / n)

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 import haystat as hs
-from haystat.study import store, versions
+from haystat.study import new_file, store
 
 
 def die(*given, **options):
@@ -21,7 +21,7 @@ def die(*given, **options):
 
 
 def main(path: str, moment: str) -> None:
-    for module in (versions, store):
+    for module in (new_file, store):
         if hasattr(module, moment):
             setattr(module, moment, die)
     scores = np.linspace(-4, 2, 400)

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from haystat.cli.ask import report
-from haystat.cli.show import JSON, STUDY, WHO, console, print_json
+from haystat.cli.show import JSON, STUDY, WHO, print_json, say
 from haystat.study import Study
 from haystat.study.answer_files import COLUMNS, answer_rows, print_csv, read_rows, write_answers
 
@@ -29,10 +29,8 @@ def export(
         rows = answer_rows(opened)
     if out is not None:
         write_answers(rows, out)
-        if as_json:
-            print_json({"file": str(out), "answers": len(rows)})
-        else:
-            console().print(f"{len(rows)} answers written to {out}", markup=False)
+        done = {"file": str(out), "answers": len(rows)}
+        say(as_json, done, f"{len(rows)} answers written to {out}")
     elif as_json:
         print_json(rows)
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from haystat.cli.record import show_record
-from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json
+from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json, say
 from haystat.core.table_writers import Row
 from haystat.core.tables import READERS
 from haystat.errors import BadOption, FileError
@@ -56,10 +56,14 @@ def ask(
     names = list(dict.fromkeys(name for question in questions for name in question.record))
     out = console()
     first = ["item", "label", *(["key"] if soft else [])]
-    rows = [{"item": q.item, **q.record, **({"key": q.key} if soft else {})} for q in questions]
     if not out.is_terminal:
-        columns = [*first, *(name for name in names if name not in first)]
-        print_csv(rows, columns)
+        # A shown column called label is not the answer.
+        column = {name: f"shown {name}" if name in first else name for name in names}
+        rows = [
+            {"item": q.item, "key": q.key} | {column[n]: value for n, value in q.record.items()}
+            for q in questions
+        ]
+        print_csv(rows, [*first, *column.values()])
         return
     for question in questions:
         out.print(f"item {question.item}", markup=False)
@@ -116,11 +120,8 @@ def correct(
             name = item if key is None else Query(item, key)
             label = label_named(state, pair["label"]) if pair["label"] else None
         opened.correct(name, label, reason, annotator)
-        done = {"item": item, "label": label}
-    if as_json:
-        print_json(done)
-    else:
-        console().print(f"{item} is now {'skipped' if label is None else label}", markup=False)
+    text = f"{item} is now {'skipped' if label is None else label}"
+    say(as_json, {"item": item, "label": label}, text)
 
 
 def report(

@@ -15,7 +15,7 @@ from haystat import formats
 from haystat.cli import answers, judged, poll
 from haystat.cli.judged import FAILS, JUDGE
 from haystat.cli.poll import Taking, counts
-from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json
+from haystat.cli.show import JSON, STUDY, WHO, console, estimate_line, print_json, say
 from haystat.core.disk import write_whole
 from haystat.errors import BadOption
 from haystat.formats import (
@@ -90,11 +90,8 @@ def export(
             if write is None:
                 raise BadOption(f"there is nothing to write for {form.tool}")
             done = {"file": str(out), "answers": write(opened, out)}
-    if as_json:
-        print_json(done)
-        return
     count = f"{done['tasks']} tasks" if "tasks" in done else f"{done['answers']} answers"
-    console().print(f"{count} written to {out}", markup=False)
+    say(as_json, done, f"{count} written to {out}")
 
 
 def send(study: Path, form: Format, target: Target, as_json: bool) -> None:
@@ -103,12 +100,9 @@ def send(study: Path, form: Format, target: Target, as_json: bool) -> None:
         raise BadOption(f"{form.tool} is not sent to; write a file with --out")
     with Study.open(study) as opened:
         done = form.send(opened, target)
-    if as_json:
-        print_json(done)
-        return
     counts = [f"{n} labels {what.replace('_', ' ')}" for what, n in done.items() if type(n) is int]
     counts += [f"run {done['run']}"] if "run" in done else []
-    console().print(f"{target.address}: {', '.join(counts) or 'nothing to send'}", markup=False)
+    say(as_json, done, f"{target.address}: {', '.join(counts) or 'nothing to send'}")
 
 
 def import_answers(

@@ -19,6 +19,7 @@ from haystat.cli.judged import (
     read_guidelines,
     refuse_columns,
 )
+from haystat.cli.multi_label import multi_label_pool, per_label, refuse_others
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
 from haystat.core.arrow_files import text_columns
 from haystat.decisions.doubts import PoolWarning
@@ -72,6 +73,9 @@ def new(
     ),
     weight: str | None = typer.Option(
         None, help="Column with what an item counts: views, money. All measures are weighted."
+    ),
+    multi_label: bool = typer.Option(
+        False, "--multi-label", help="An item may have several labels: each --score is one of them."
     ),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     signal: list[str] = typer.Option(
@@ -153,6 +157,13 @@ def new(
         source = log.pool(groups, **given)
         columns, hidden = {**log.show, **log.after}, tuple(log.after)
         candidates = max(candidates, source.size)  # the log is not read again
+    elif multi_label:
+        refuse_others(weight=weight, column=column, signal=signal, after=after, engine=reader)
+        refuse_others(signal_text=signal_text, signal_features=signal_features, compare=compare)
+        wanted = per_label(wanted, score)
+        shown = _shown(pool, [*show, *image], reader, columns_named)
+        source, columns = multi_label_pool(pool, score, prediction, id, shown, given)
+        candidates = max(candidates, source.size)  # the file has items, not pairs
     else:
         source = PoolFile(
             str(pool),
@@ -198,12 +209,13 @@ def new(
         notes.append(fitted_later([*signal_text, *signal_features]))
     if tool is not None and log.n_left_out:
         notes.append(left_out(log))
-    if tool is None and not source.show and not unblocked:
+    plain = tool is None and not multi_label and not unblocked
+    if plain and not source.show:
         notes.append(
             "The labeller will see nothing but the id of an item. Make the study again with "
             "--show and the columns that tell what it is."
         )
-    elif tool is None and not show and not unblocked:
+    elif plain and not show:
         notes.append(
             f"The labeller will see {', '.join(n for n in source.show if n not in hidden)}. If "
             "that is too much or too little, make the study again with --show."

@@ -9,7 +9,7 @@ import typer
 
 from haystat import measures
 from haystat.cli.new import id_columns, of_all_systems, own_engine, values
-from haystat.cli.show import JSON, busy, console, print_json
+from haystat.cli.show import JSON, busy, say
 from haystat.cli.sketch import ENGINE, TABLE
 from haystat.planning.plan import CAP, INTERVALS, WORLDS
 from haystat.planning.plan import plan as make_plan
@@ -72,7 +72,4 @@ def plan(
         random_state=seed,
         progress=not quiet,
     )
-    if as_json:
-        print_json({**asdict(found), "reachable": found.reachable})
-    else:
-        console().print(str(found), markup=False)
+    say(as_json, {**asdict(found), "reachable": found.reachable}, str(found))

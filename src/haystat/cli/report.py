@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from haystat.cli.show import JSON, STUDY, console, print_json
+from haystat.cli.show import JSON, STUDY, say
 from haystat.cli.status import LEVEL
 from haystat.core.disk import write_whole
 from haystat.errors import BadOption
@@ -48,10 +48,8 @@ def report(
         return
     write_whole(out, text)
     size = out.stat().st_size
-    if as_json:
-        print_json({"file": str(out), "format": name, "bytes": size})
-    else:
-        console().print(f"{out} written, {size / 1e3:.0f} kB", markup=False)
+    done = {"file": str(out), "format": name, "bytes": size}
+    say(as_json, done, f"{out} written, {size / 1e3:.0f} kB")
 
 
 def _format(out: Path | None, form: Form | None, as_json: bool) -> str:

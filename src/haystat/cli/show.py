@@ -47,6 +47,14 @@ def print_json(value: Any) -> None:
     typer.echo(json_text(value))
 
 
+def say(as_json: bool, value: Any, text: str) -> None:
+    """What was done: as JSON, or in words."""
+    if as_json:
+        print_json(value)
+    else:
+        console().print(text, markup=False)
+
+
 def estimate_line(estimate: Estimate) -> str:
     """An estimate in one line."""
     if not estimate.scalar:

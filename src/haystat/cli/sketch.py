@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from haystat.cli.new import KEY, UNBLOCKED, id_columns, key_column, split, values
-from haystat.cli.show import JSON, busy, console, print_json
+from haystat.cli.show import JSON, busy, say
 from haystat.engines.open import SKETCH, open_pool
 from haystat.errors import BadOption
 from haystat.study.pool_source import unblocked_tables
@@ -63,11 +63,9 @@ def sketch(
         opened.save(out)
     kept = len(opened.held.sketch.items)
     size = out.stat().st_size
-    if as_json:
-        print_json({"sketch": str(out), "bytes": size, "items": opened.size, "candidates": kept})
-        return
-    console().print(
+    say(
+        as_json,
+        {"sketch": str(out), "bytes": size, "items": opened.size, "candidates": kept},
         f"{out}: {opened.size:,} items, {kept:,} of them kept, {size / 1e6:.1f} MB. "
         f"Next: haystat new study.haystat {out}",
-        markup=False,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from haystat.cli.new import split
-from haystat.cli.show import JSON, STUDY, busy, console, plain_table, print_json, show_in_use
+from haystat.cli.show import JSON, STUDY, busy, console, plain_table, print_json, say, show_in_use
 from haystat.cli.status import LEVEL
 from haystat.comparison.change import change as make_change
 from haystat.core.table_writers import write_rows
@@ -98,10 +98,7 @@ def change(
     with Study.open(old) as before, Study.open(new) as after:
         pair = None if names is None else (names[0], names[1])
         found = make_change(before, after, measure, level=level, systems=pair, items=items)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        console().print(str(found), markup=False)
+    say(as_json, found.to_dict(), str(found))
 
 
 def labels(

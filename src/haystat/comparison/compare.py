@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from haystat.display.shown import Shown
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.loop.evaluation import Evaluation
-from haystat.loop.loop import Oracle, RandomState
+from haystat.loop.loop import Loop, Oracle, RandomState
 from haystat.measures.base import Measure
 from haystat.measures.combine import Difference, ForSystems
 from haystat.measures.differences import Differences, checked_rivals
@@ -25,19 +25,6 @@ from haystat.measures.outputs import Schema
 from haystat.pool.base import AnyPool
 
 NO_LABELS = "no labels yet, so nothing is known. Answer some questions first."
-
-
-class Labelled(Protocol):
-    """An evaluation or a study."""
-
-    measure: Measure
-
-    @property
-    def pool(self) -> AnyPool:
-        """What it draws from."""
-
-    def estimate(self, measure: Any = None, level: float = 0.95) -> Estimate:
-        """A measure from the labels so far."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +192,7 @@ def compare(
 
 
 def from_labels(
-    labelled: Labelled, wanted: Differences, level: float, interval: str, better: str
+    labelled: Loop, wanted: Differences, level: float, interval: str, better: str
 ) -> Comparison:
     """The comparison that the labels so far support."""
     found = labelled.estimate(wanted, level)

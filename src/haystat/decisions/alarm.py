@@ -27,7 +27,7 @@ from haystat.errors import BadOption, NoSupport
 from haystat.inference.estimate import checked_level
 from haystat.inference.fractions import linear_fractional
 from haystat.inference.guarantee import rates_between
-from haystat.inference.guaranteed_interval import Bets, Draws
+from haystat.inference.guaranteed_interval import Bets, StageDraws
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 
@@ -133,7 +133,7 @@ def _within(wanted: Measure, asked: Measure) -> Measure:
     return wanted
 
 
-def new_draws(ledger: Any) -> tuple[Draws, Outputs]:
+def new_draws(ledger: Any) -> tuple[StageDraws, Outputs]:
     """The draws of the finished stages among items that are new in this version.
 
     Those of a part of the cells, at the same rates, are draws without replacement from that part.
@@ -161,7 +161,7 @@ def new_draws(ledger: Any) -> tuple[Draws, Outputs]:
     if before is not None and len(rates):
         guess = ledger.design.carried_shares(ledger)[fresh]
         shares = np.broadcast_to(guess, (len(rates), len(guess), n_classes)).copy()
-    draws = Draws(problem.cells.size[fresh], stage, cell, label, rates, shares)
+    draws = StageDraws(problem.cells.size[fresh], stage, cell, label, rates, shares)
     return draws, problem.cells.example.take(np.flatnonzero(fresh))
 
 

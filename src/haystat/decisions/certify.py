@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haystat.core.arguments import checked_number
 from haystat.core.arrays import BoolArray, FloatArray
 from haystat.decisions.threshold_draws import CutDraws
 from haystat.errors import BadOption
-from haystat.measures.operating import checked_share
 
 MODEL_SHARE = 0.5  # of the allowed error is spent on the draws, the rest on the model being wrong
 WORTHWHILE = 0.01  # of the positives, below which a cut is not looked at
@@ -64,7 +64,7 @@ def checked_need(**given: float | None) -> Need:
             "recall=0.9, f1='best', false_positive_rate=0.01"
         )
     [(name, value)] = named.items()
-    return Need(name, checked_share(name, value))
+    return Need(name, checked_number(name, value, 0.95, most=1))
 
 
 def lower_band(values: FloatArray, level: float) -> FloatArray:

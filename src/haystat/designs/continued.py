@@ -23,7 +23,7 @@ from haystat.designs.clocks import Start
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate
 from haystat.inference.guarantee import Guarantee, rates_between
-from haystat.inference.guaranteed_interval import Draws
+from haystat.inference.guaranteed_interval import StageDraws
 from haystat.inference.sample import Sample, stage_rng
 from haystat.measures.base import Measure
 from haystat.models.label_view import LabelView
@@ -126,7 +126,7 @@ def guarantee_after(sample: Sample, guarantee: Guarantee) -> Guarantee:
     rates[0, :n_cells], rates[0, n_cells:] = 0.0, np.inf
     return replace(
         guarantee,
-        draws=Draws(
+        draws=StageDraws(
             np.concatenate([draws.size - before.drawn, before.drawn]),
             draws.stage,
             np.where(draws.stage == 0, draws.cell + n_cells, draws.cell),

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from haystat.core.arrays import FloatArray
-from haystat.pool.prior import SMALLEST
+from haystat.core.score_scales import SMALLEST
 from haystat.pool.scales import Scale
 
 FEW = 8  # edges that are quicker compared one by one

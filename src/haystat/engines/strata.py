@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
+from haystat.core.score_scales import SCALES
 from haystat.engines.checks import Summary
 from haystat.engines.columns import DEVIATION, MEAN, score_name
 from haystat.engines.grid import Grid, even_grid
 from haystat.engines.quantiles import quantile_ranks
 from haystat.errors import BadOption, UnknownName
-from haystat.pool.prior import SCALES
 from haystat.pool.scales import STEPS, Scale, scale_of, step_edges
 from haystat.pool.strata import (
     HISTOGRAM_BINS_PER_STRATUM,

@@ -21,7 +21,7 @@ from haystat.designs.base import Design
 from haystat.errors import BadOption, BudgetError
 from haystat.experiments.counted import CountedExperiment, counted_facts
 from haystat.experiments.repeat import Experiment, Record
-from haystat.experiments.store import Store
+from haystat.experiments.store import RepeatStore
 from haystat.experiments.summary import summarise
 from haystat.experiments.workers import Task, run_tasks
 from haystat.inference.estimate import checked_level
@@ -178,7 +178,7 @@ def run(
         stores = None
         done: list[dict[int, Record]] = [{} for _ in experiments]
         if store is not None:
-            stores = [stack.enter_context(Store(store, settings(e))) for e in experiments]
+            stores = [stack.enter_context(RepeatStore(store, settings(e))) for e in experiments]
             done = [opened.records for opened in stores]
         tasks: list[Task] = [
             (position, repeat)

@@ -21,7 +21,7 @@ from haystat.experiments.repeat import Record
 FORMAT = 1
 
 
-class Store:
+class RepeatStore:
     """The finished repeats of one experiment; use it in a `with` block."""
 
     def __init__(self, folder: str | Path, settings: Mapping[str, Any]) -> None:
@@ -35,7 +35,7 @@ class Store:
         self.records: dict[int, Record] = {}
         self._file: IO[bytes] | None = None
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> RepeatStore:
         with writable(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("a+b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from haystat.inference.guarantee import Guarantee, draws_of
 from haystat.inference.posterior import Labels, Pools
 from haystat.inference.sample import Sample, stage_rng
 from haystat.inference.signals import labels_saved, refuse_labels
+from haystat.inference.sub_populations import Finer, unseen
 from haystat.inference.sweep import SURE, judged_tail
 from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
 from haystat.measures.base import Measure
+from haystat.measures.facts import Fact
 from haystat.models.label_view import LabelView
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
@@ -36,25 +39,46 @@ def assisted_from(pool: View, sample: Sample, measure: Measure, level: float) ->
     if not sample.any_label:
         return unanswered(measure, level)
     refuse_labels(sample.problem.cells.signals, sample.state.labelled)
-    if not _model_tells(sample, measure):
+    if not _model_tells(pool, sample, measure):
         return weighted(pool, sample, measure, level)
     given = pool, sample, measure, level
+    if facts := unseen(sample.problem, measure, pool.foreign):
+        return _by_finer_cells(*given, facts)
     judged = sample.once("judged", lambda: judged_tail(pool, sample))
     if judged is None:
         view = sample.state.view
-        return _by_draws(*given, *sample.once("posterior", lambda: draw_pools(sample, view)))
+        blocks = blocks_of(pool, sample.problem, measure)
+        drawn = sample.once("posterior", lambda: draw_pools(sample, view))
+        return _by_draws(*given, *drawn, blocks)
     item, swept = sample.once("swept", lambda: draw_pools(sample, judged.swept))
     _, other = sample.once("unswept", lambda: draw_pools(sample, judged.unswept))
-    with_judge, without = (_by_draws(*given, item, pools) for pools in (swept, other))
+    blocks = blocks_of(pool, sample.problem, measure)
+    with_judge, without = (_by_draws(*given, item, pools, blocks) for pools in (swept, other))
     return judged.estimate(with_judge, without, swept.hidden(SURE))
 
 
+def _by_finer_cells(
+    pool: View, sample: Sample, measure: Measure, level: float, facts: tuple[Fact, ...]
+) -> Estimate:
+    """A measure of groups or systems that nothing was drawn for: the model tells them apart."""
+    with one_thread():
+        finer = Finer.cut(sample, measure, facts, blocks_of(pool, sample.problem, measure))
+        draw = partial(draw_finer, pool, sample, measure, finer)
+        item, pools = draw() if pool.foreign else sample.once(facts, draw)
+    return _by_draws(pool, sample, measure, level, item, pools, finer.blocks)
+
+
 def _by_draws(
-    pool: View, sample: Sample, measure: Measure, level: float, item: IntArray, pools: Pools
+    pool: View,
+    sample: Sample,
+    measure: Measure,
+    level: float,
+    item: IntArray,
+    pools: Pools,
+    blocks: Blocks,
 ) -> Estimate:
     """`measure` by draws of the labels of all items but those at `item`, which have theirs."""
     with one_thread():
-        blocks = blocks_of(pool, sample.problem, measure)
         rng = stage_rng(sample.seed, POSTERIOR + 1)
         inside = pools.within(measure, blocks, pool.outputs(item), rng)
         risks = inside.risks(measure)
@@ -75,22 +99,36 @@ def draw_pools(sample: Sample, view: LabelView) -> tuple[IntArray, Pools]:
     """The labelled items, and draws of the labels of the others by a view of the problem."""
     state, cells = sample.state, sample.problem.cells
     item, label = sample.told()
-    cell = cells.of_item[item].astype(np.int64)
-    counts = np.zeros_like(state.labelled)
-    np.add.at(counts, (cell, label), 1)
-    labels = Labels(cell, label, counts, sample.declined)
+    labels = Labels.of(cells.of_item[item].astype(np.int64), label, sample.declined, state.labelled)
     rng = stage_rng(sample.seed, POSTERIOR)
     with one_thread():
         return item, Pools.draw(view, state.modes, cells.size, labels, rng)
 
 
-def _model_tells(sample: Sample, measure: Measure) -> bool:
+def draw_finer(
+    pool: View, sample: Sample, measure: Measure, finer: Finer
+) -> tuple[IntArray, Pools]:
+    """The same by cells of the design cut by what a measure knows."""
+    item, label = sample.told()
+    coarse = sample.problem.cells.of_item[item].astype(np.int64)
+    cell = finer.of_items(coarse, measure, pool.outputs(item))
+    counts = np.zeros((len(finer.size), sample.problem.n_classes), dtype=np.int64)
+    labels = Labels.of(cell, label, finer.spread(sample.declined), counts)
+    rng = stage_rng(sample.seed, POSTERIOR)
+    return item, Pools.draw(finer.view, None, finer.size, labels, rng)
+
+
+def _model_tells(pool: View, sample: Sample, measure: Measure) -> bool:
     """Whether the model can stand in for labels: the loss is the same for items that look alike.
 
     Of a measure whose loss differs between the items of a cell (Brier) it is not the model's to
-    say how the label goes with the loss; such a one is estimated from weighted labels.
+    say how the label goes with the loss; such a one is estimated from weighted labels. So is a
+    curve of another pool's score, of which the model knows nothing.
     """
-    known = measure is sample.problem.measure and measure.facts() is not None
+    facts = measure.facts()
+    if pool.foreign and any(fact.of_score for fact in facts or ()):
+        return False
+    known = measure is sample.problem.measure and facts is not None
     return known or measure.grouping(sample.problem.cells.example) is not None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.inference.fractions import linear_fractional
-from haystat.inference.guaranteed_interval import Draws, guaranteed_interval
+from haystat.inference.guaranteed_interval import StageDraws, guaranteed_interval
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 
@@ -18,7 +18,7 @@ from haystat.measures.outputs import Outputs
 class Guarantee:
     """The draws that a guaranteed interval rests on; example has an item of each cell."""
 
-    draws: Draws
+    draws: StageDraws
     measure: Measure
     example: Outputs
     n_classes: int
@@ -50,8 +50,8 @@ def rates_between(inclusion: Sequence[FloatArray]) -> FloatArray:
 
 def draws_of(
     size: IntArray, stages: Sequence[tuple[IntArray, IntArray]], inclusion: Sequence[FloatArray]
-) -> Draws:
+) -> StageDraws:
     """Draws from the cells and labels of each stage, (n,) each, and the inclusion after it."""
     number = np.repeat(np.arange(len(stages)), [len(cell) for cell, _ in stages])
     cell, label = (np.concatenate([stage[i] for stage in stages]) for i in (0, 1))
-    return Draws(size, number, cell, label, rates_between(inclusion))
+    return StageDraws(size, number, cell, label, rates_between(inclusion))

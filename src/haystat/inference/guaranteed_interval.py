@@ -24,7 +24,7 @@ N_GROUPS = 8
 
 
 @dataclass(frozen=True)
-class Draws:
+class StageDraws:
     """n draws in J stages from a pool of K cells and C classes, in the order they were made.
 
     size (K,) items of each cell; stage, cell, label (n,), label -1 where nobody could answer: such
@@ -50,15 +50,15 @@ class Draws:
 
 
 def guaranteed_interval(
-    draws: Draws, numerator: FloatArray, denominator: FloatArray, level: float
+    draws: StageDraws, numerator: FloatArray, denominator: FloatArray, level: float
 ) -> tuple[float, float]:
     """Lowest and highest value of sum A / sum B that the draws have not refuted.
 
     numerator, denominator (K, C): A and B of an item by its cell and label; B is not negative,
     and A is zero where B is. NaN where the ratio is undefined whatever the labels are.
 
-    >>> draws = Draws(np.array([1000]), np.zeros(100, int), np.zeros(100, int), np.ones(100, int),
-    ...               rates=np.ones((1, 1)))
+    >>> zeros, ones = np.zeros(100, int), np.ones(100, int)
+    >>> draws = StageDraws(np.array([1000]), zeros, zeros, ones, rates=np.ones((1, 1)))
     >>> low, high = guaranteed_interval(draws, np.array([[0.0, 1.0]]), np.ones((1, 2)), 0.95)
     >>> round(low, 2), high
     (0.96, 1.0)
@@ -72,7 +72,7 @@ def guaranteed_interval(
 
 
 def logical_bounds(
-    draws: Draws, numerator: FloatArray, denominator: FloatArray
+    draws: StageDraws, numerator: FloatArray, denominator: FloatArray
 ) -> tuple[float, float]:
     """Smallest and largest value that the items without a label allow."""
     new = np.ones(len(draws.cell), bool) if draws.repeated is None else ~draws.repeated
@@ -114,7 +114,7 @@ def _extreme(
 class Bets:
     """Bets on draws: on "the measure is above tau" (sign 1) or "below tau" (sign -1), any tau."""
 
-    def __init__(self, draws: Draws, numerator: FloatArray, denominator: FloatArray) -> None:
+    def __init__(self, draws: StageDraws, numerator: FloatArray, denominator: FloatArray) -> None:
         # Here, not above: numba takes a quarter of a second to import.
         from haystat.inference.betting import FRACTIONS, N_NODES, stage_tables, trace
 
@@ -184,7 +184,7 @@ def _grid(low: float, high: float, n_steps: int) -> FloatArray:
     return low + (high - low) * np.sin(np.linspace(0, np.pi / 2, n_steps + 1)) ** 2
 
 
-def _in_order(draws: Draws) -> Draws:
+def _in_order(draws: StageDraws) -> StageDraws:
     """What was taken for certain comes first in its stage."""
     certain = np.isinf(draws.rates[draws.stage, draws.cell])
     order = np.lexsort((~certain, draws.stage))
@@ -198,7 +198,7 @@ def _in_order(draws: Draws) -> Draws:
     )
 
 
-def _with_guesses(draws: Draws, numerator: FloatArray, denominator: FloatArray) -> Draws:
+def _with_guesses(draws: StageDraws, numerator: FloatArray, denominator: FloatArray) -> StageDraws:
     """The same draws with shares from the labels of earlier stages; long stages are split.
 
     A group of cells has the shares of its labels and one more, which is spread like the labels of
@@ -230,7 +230,7 @@ def _groups(numerator: FloatArray, denominator: FloatArray) -> IntArray:
     return np.asarray(side * N_GROUPS + rank * N_GROUPS // n_cells[side])
 
 
-def _split(draws: Draws) -> IntArray:
+def _split(draws: StageDraws) -> IntArray:
     """First draws of the stages, cut wherever the number of draws has grown by GROWTH."""
     n = len(draws.cell)
     grown = np.unique(GROWTH ** np.arange(np.log(max(n, 2)) / np.log(GROWTH)) // 1).astype(np.int64)

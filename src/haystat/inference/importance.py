@@ -78,7 +78,7 @@ def check_options(covariance: str = "sample", stage_weights: str = "draws") -> N
 
 
 @dataclass(frozen=True)
-class Groups:
+class DrawGroups:
     """Draws with equal losses, taken together; all (n_groups,) but of_row.
 
     example is a row of each group, of_row (n,) the group of each row. With a the share of a draw
@@ -97,7 +97,9 @@ class Groups:
     n_draws: int
 
 
-def group_draws(rows: DrawnItems, share: FloatArray, measure: Measure, outputs: Outputs) -> Groups:
+def group_draws(
+    rows: DrawnItems, share: FloatArray, measure: Measure, outputs: Outputs
+) -> DrawGroups:
     """Add up the draws of items that the measure cannot tell apart and that have one label."""
     signature = measure.signature(outputs)
     code = rows.item if signature is None else renumber(signature).astype(np.int64)
@@ -113,7 +115,7 @@ def group_draws(rows: DrawnItems, share: FloatArray, measure: Measure, outputs: 
     n = rows.n_draws
     # A loss that the newest proposal would not draw is zero, so that it may drop out.
     last = np.where(np.isfinite(rows.last_weight), rows.last_weight, 0.0)
-    return Groups(
+    return DrawGroups(
         example,
         group.astype(np.int64),
         total(share * rows.weight),
@@ -134,7 +136,7 @@ def draw_shares(rows: DrawnItems, stage_weights: str) -> FloatArray:
     return (stage_weight / (stage_weight @ n_draws))[rows.stage]
 
 
-def sample_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> FloatArray:
+def sample_terms(groups: DrawGroups, influence: FloatArray, centre: FloatArray) -> FloatArray:
     """Terms whose squares add up to sum a^2 (w z - c)^2 over the draws.
 
     z is the influence of a draw's loss and c the mean of w z. Completing the square group by
@@ -149,7 +151,7 @@ def sample_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> F
     return terms * (np.sqrt(n / (n - 1)) if n > 1 else 1.0)
 
 
-def paper_terms(groups: Groups, influence: FloatArray, centre: FloatArray) -> FloatArray:
+def paper_terms(groups: DrawGroups, influence: FloatArray, centre: FloatArray) -> FloatArray:
     """The paper's covariance (Section "Approximate confidence regions") as a sum of squares.
 
     J (1/N sum_j p(x_j)^2 l l' / (q_N(x_j) q_{j-1}(x_j)) - R R') J' / N. With T the terms of the

@@ -37,6 +37,13 @@ class Labels:
     counts: IntArray
     nobody: IntArray
 
+    @classmethod
+    def of(cls, cell: IntArray, label: IntArray, nobody: IntArray, like: IntArray) -> Labels:
+        """Those of items; counts have the shape of `like`."""
+        counts = np.zeros_like(like)
+        np.add.at(counts, (cell, label), 1)
+        return cls(cell, label, counts, nobody)
+
 
 @dataclass(frozen=True)
 class Pools:
@@ -56,12 +63,12 @@ class Pools:
     def draw(
         cls,
         view: LabelView,
-        start: FloatArray,
+        start: FloatArray | None,
         size: IntArray,
         labels: Labels,
         rng: np.random.Generator,
     ) -> Pools:
-        """Draws from the posterior given the labels; the fit begins at start (G, p)."""
+        """Draws from the posterior given the labels; the fit begins at start (G, p), if any."""
         share = posterior_shares(view, start, labels.counts, rng)
         left = unlabelled(size, labels.counts, labels.nobody)
         events = draw_events(left, share, rng)
@@ -156,7 +163,7 @@ def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> 
 
 
 def posterior_shares(
-    view: LabelView, start: FloatArray, counts: IntArray, rng: np.random.Generator
+    view: LabelView, start: FloatArray | None, counts: IntArray, rng: np.random.Generator
 ) -> FloatArray:
     """Draws of the share of events among the unlabelled items of each cell, (S, K)."""
     n, events = view.events(counts)

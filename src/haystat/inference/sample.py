@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -58,11 +58,11 @@ class Sample(Protocol):
     def declined(self) -> IntArray:
         """Items that nobody can label, by cell, (K,)."""
 
-    def rows(self) -> DrawnItems:
+    def drawn_items(self) -> DrawnItems:
         """All answered draws as arrays; their weights stand for the open ones as well."""
 
     def measure_of(self, measure: Measure) -> Measure:
-        """The measure that reads the labels of `rows`."""
+        """The measure that reads the labels of `drawn_items`."""
 
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, and their labels."""
@@ -70,7 +70,7 @@ class Sample(Protocol):
     def finished(self) -> Sequence[tuple[DrawnStage, IntArray]]:
         """The finished stages, with the labels of their rows."""
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, worked out anew only when something has changed."""
 
 

@@ -83,7 +83,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedTail:
     """A judge that has read the tail, what it was tested on, and views with and without it."""
 
     judge: str
@@ -102,7 +102,7 @@ class Judged:
         return replace(counts, details={**counts.details, "sweep": sweep}, warnings=said)
 
 
-def judged_tail(pool: View, sample: Sample) -> Judged | None:
+def judged_tail(pool: View, sample: Sample) -> JudgedTail | None:
     """What the verdicts among the signals say about the tail.
 
     None without any, or if they flag too much or too little to tell.
@@ -120,7 +120,7 @@ def judged_tail(pool: View, sample: Sample) -> Judged | None:
     swept = swept_view(view, *of_regions, shares_seen(n, flagged))
     doubt = doubt_about(sample, verdicts, known)
     # A judge that is in doubt is a signal like others; else the other view knows nothing of it.
-    return Judged(verdicts.name, n, flagged, doubt, swept, view if doubt else flat_view(view))
+    return JudgedTail(verdicts.name, n, flagged, doubt, swept, view if doubt else flat_view(view))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ def weighted(
     pool: View, sample: Sample, measure: Measure, level: float, **options: str
 ) -> Estimate:
     """The mean of weighted losses; options as in estimate_importance."""
-    rows, measure = sample.rows(), sample.measure_of(measure)
+    rows, measure = sample.drawn_items(), sample.measure_of(measure)
     if len(rows.item) == 0:
         return unanswered(measure, level)
     outputs = pool.outputs(rows.item)
@@ -28,7 +28,7 @@ def weighted(
 
 def stratified(pool: View, sample: Sample, measure: Measure, level: float) -> Estimate:
     """The mean of losses of items that were all equally likely to be drawn."""
-    rows, measure = sample.rows(), sample.measure_of(measure)
+    rows, measure = sample.drawn_items(), sample.measure_of(measure)
     if len(rows.item) == 0:
         return unanswered(measure, level)
     outputs, size = pool.outputs(rows.item), sample.problem.stratum_size

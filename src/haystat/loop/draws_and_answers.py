@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,7 +54,7 @@ class DrawsAndAnswers:
         self._unlabelled = EMPTY  # items of finished stages that nobody can label
         # The state before a stage, with the numbers of known and unlabelled items then.
         self._past: dict[int, tuple[Any, int, int]] = {}
-        self._once: dict[str, Any] = {}  # what follows from the labels and takes long
+        self._once: dict[Hashable, Any] = {}  # what follows from the labels and takes long
 
     @classmethod
     def checked(cls, design: Design) -> Design:
@@ -170,7 +170,7 @@ class DrawsAndAnswers:
         """The item of a cell that is asked about after `rank` others of it."""
         return self._candidates.take(cell, rank)
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, worked out anew only when something has changed."""
         if name not in self._once:
             self._once[name] = make()
@@ -227,7 +227,7 @@ class DrawsAndAnswers:
         return label_array([self._row_of(label) for label in labels], self.problem.numeric)
 
     def _row_of(self, label: Label) -> Label:
-        """The label as `rows` have it."""
+        """The label as `drawn_items` has it."""
         return label
 
     def _stage(self, choice: Choice, waiting: IntArray) -> Stage:

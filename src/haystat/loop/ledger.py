@@ -27,7 +27,7 @@ class Ledger(DrawsAndAnswers):
 
     whole_stages = False
 
-    def rows(self) -> DrawnItems:
+    def drawn_items(self) -> DrawnItems:
         """All answered draws as arrays; their weights stand for the open ones as well."""
         stages = [self.stages[k] for k in self.counted]
         item, count, weight = self._draws(stages)
@@ -48,7 +48,7 @@ class Ledger(DrawsAndAnswers):
         return DrawnItems(item, number, label, count, weight, stratum, last_weight, n_answers)
 
     def measure_of(self, measure: Measure) -> Measure:
-        """The measure that reads the labels of `rows`."""
+        """The measure that reads the labels of `drawn_items`."""
         return measure
 
     def draws(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -110,6 +110,8 @@ class Ledger(DrawsAndAnswers):
 
     def unanswered_share(self) -> float:
         """Share of the pool in items that nobody can label, as the finished stages estimate it."""
+        if len(self.label_of) == self.n_told + self.n_known:
+            return 0.0  # of whatever was asked, somebody could tell
         stages = self.stages[: self.n_finished]
         if stages and stages[-1].inclusion is not None:
             inclusion = self.inclusion[self.problem.cells.of_item[self._unlabelled]]

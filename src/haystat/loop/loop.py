@@ -64,18 +64,23 @@ class Loop(ShownLoop, ABC):
         with self._shared.writing() as (state, draft):
             state.rules.check_name(annotator)
             labels: dict[int, Any] = {}
+            said: set[int] = set()
             for name, answer in answers.items():
                 question = state.questions.find(name)
                 value = state.questions.read(name, answer)
-                known = _conflict(state, question, value, annotator)
-                if known is not None:
+                known = state.own(question, annotator)
+                if known is not None and known.label not in (None, value):
                     raise ConflictingAnswer(
                         f"item {shown(name)!r} was answered {known.label!r}{_by(known)} and is now "
                         f"{value!r}; use correct() if the first was wrong; nothing was recorded"
                     )
                 if labels.setdefault(question, value) != value:
                     raise AnswerError(f"{name!r} is answered twice; nothing was recorded")
-            new = {q: value for q, value in labels.items() if not _said(state, q, annotator)}
+                has_label = known is not None and known.label is not None
+                # Without a name, it is enough that anybody has said so.
+                if has_label and (not annotator or annotator in state.votes.get(question, {})):
+                    said.add(question)
+            new = {q: value for q, value in labels.items() if q not in said}
             if new:
                 rows = []
                 for question, value in new.items():
@@ -88,13 +93,13 @@ class Loop(ShownLoop, ABC):
         with self._shared.writing() as (state, draft):
             state.rules.check_name(annotator)
             question = state.questions.find(item)
-            known = _conflict(state, question, None, annotator)
-            if known is not None:
+            known = state.own(question, annotator)
+            if known is not None and known.label is not None:
                 raise ConflictingAnswer(
                     f"item {shown(item)!r} was answered {known.label!r}{_by(known)}; use "
                     "correct(item, None) to take that back; nothing was recorded"
                 )
-            if state.own(question, annotator) is None:
+            if known is None:
                 draft.add("skip", {**_name(state, question), "reason": str(reason)}, annotator)
 
     def correct(
@@ -357,19 +362,6 @@ def _answers(oracle: Oracle, queries: list[Any]) -> list[Any]:
     if len(labels) != len(items):
         raise AnswerError(f"the oracle gave {len(labels)} labels for {len(items)} items")
     return labels
-
-
-def _conflict(state: State, question: int, value: Any, annotator: str | None) -> Answer | None:
-    """The answer that a new one contradicts; a skip contradicts none."""
-    known = state.own(question, annotator)
-    return known if known is not None and known.label not in (None, value) else None
-
-
-def _said(state: State, question: int, annotator: str | None) -> bool:
-    """Whether somebody has said this already; without a name, whether anybody has."""
-    known = state.own(question, annotator)
-    votes = state.votes.get(question, {})
-    return known is not None and known.label is not None and (not annotator or annotator in votes)
 
 
 def _name(state: State, question: int) -> dict[str, Any]:

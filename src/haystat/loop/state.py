@@ -18,7 +18,7 @@ from haystat.loop.known_labels import NOTHING_KNOWN, KnownLabels
 from haystat.loop.ledger import Ledger
 from haystat.loop.ledger_stochastic import StochasticLedger
 from haystat.loop.questions import Query, Questions
-from haystat.loop.stages import NO_ANSWER, Label, Stage, is_told
+from haystat.loop.stages import NO_ANSWER, Label, Stage
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.problem import pose
@@ -62,6 +62,7 @@ class State:
         self.pool = pool
         self.measure = measure
         self.rules = rules
+        self._single = rules.single
         self.known = known
         problem = pose(pool, measure, oracle)
         if problem.cells.before is not None:
@@ -78,6 +79,7 @@ class State:
         self.last: Any = None
         self.started = ""
         self.n_carried = 0  # labels from an earlier version
+        self._drawn: tuple[Any, Any] = (None, None)  # the newest stage, as it is written and as is
         self._take: dict[str, Callable[[Any], None]] = {
             "created": self._created,
             "candidates": lambda entry: None,
@@ -140,7 +142,7 @@ class State:
 
     def own(self, question: int, annotator: str | None) -> Answer | None:
         """The answer that somebody may repeat or correct: what counts, or his or her own."""
-        if self.rules.single:
+        if self._single:
             return self.answer_to(question)
         return self.votes.get(question, {}).get(annotator)
 
@@ -163,6 +165,7 @@ class State:
         data = {"labels": n, "new": rows[: stage.n_new], "again": again}
         if stage.inclusion is not None:
             data["inclusion"] = stage.inclusion.tolist()
+        self._drawn = data, stage
         return data
 
     def stage_from(self, data: dict[str, Any]) -> Stage:
@@ -198,7 +201,9 @@ class State:
         self.started = entry.time
 
     def _stage(self, entry: Entry) -> None:
-        stage = self.stage_from(entry.data)
+        data, stage = self._drawn
+        if data is not entry.data:  # read from a file, or of another state
+            stage = self.stage_from(entry.data)
         self.questions.asked([row[0] for row in entry.data["new"]], stage.item)
         self.ledger.add_stage(stage)
 
@@ -246,12 +251,12 @@ class State:
         question = self.question_at(item, key)
         answer = Answer(item, plain(label), entry.who, entry.time, reason)
         votes = self.votes.setdefault(question, {})
-        if again and self.rules.single:
+        if again and self._single:
             votes.clear()  # whoever agreed with what was wrong
         votes.pop(entry.who, None)
         votes[entry.who] = answer
         self.answered(question, entry.who)
-        if again or self.rules.single or question not in self.ledger.label_of:
+        if again or self._single or question not in self.ledger.label_of:
             return [(question, self._decided(votes))]
         return []
 
@@ -268,9 +273,10 @@ class State:
 
     def _decided(self, votes: dict[str | None, Answer]) -> Label | None:
         """The label that answers settle; None while they do not."""
+        if self._single:  # a label settles what others had skipped
+            given = (answer.label for answer in votes.values() if answer.label is not None)
+            return self.label_of(next(given, None))
         labels = {who: self.label_of(answer.label) for who, answer in votes.items()}
-        if self.rules.single:  # a label settles what others had skipped
-            return next((label for label in labels.values() if is_told(label)), NO_ANSWER)
         return DISAGREEMENT[self.rules.disagreement](labels, self.rules.answers_per_item)
 
     def label_of(self, value: Any) -> Label:

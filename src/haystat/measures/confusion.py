@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from haystat.core.arguments import checked_number
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.errors import BadOption
 from haystat.measures.base import MeanLoss, finite, ratio
 from haystat.measures.facts import Fact, PredictedClass
 from haystat.measures.outputs import Outputs
@@ -102,8 +102,7 @@ class FBeta(Ratio):
     meaning = "F-beta weighs misses beta times as much as false alarms; 100% means none of either."
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.beta) and self.beta > 0):
-            raise BadOption(f"beta={self.beta} is not a positive number")
+        checked_number("beta", self.beta, 2.0)
         object.__setattr__(self, "name", f"f{self.beta:g}")
         super().__post_init__()
 

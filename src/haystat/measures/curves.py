@@ -13,7 +13,9 @@ from typing import Self
 
 import numpy as np
 
+from haystat.core.arguments import checked_integer
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.core.score_scales import even_grid
 from haystat.errors import BadOption
 from haystat.measures.base import Measure, finite, ratio
 from haystat.measures.facts import Fact, ScoreBin
@@ -25,9 +27,10 @@ from haystat.measures.systems import ScoreMeasure
 class OverThresholds(ScoreMeasure, ABC):
     """A measure of a score cut at L thresholds; an item at a threshold is predicted positive.
 
-    thresholds, ascending, are a uniform grid of n_thresholds from the smallest to the largest
-    score of the pool unless given. The risk, d = 2L + 1, holds the predicted positives of each
-    threshold, the true positives of each, and the positives.
+    thresholds, ascending, are n_thresholds from the smallest to the largest score of the pool
+    unless given, in even steps on the scale of the scores (core/score_scales.py): of logits if they
+    are probabilities, of orders of magnitude if they go beyond 50. The risk, d = 2L + 1, holds the
+    predicted positives of each threshold, the true positives of each, and the positives.
     """
 
     n_thresholds: int = 1024
@@ -39,8 +42,7 @@ class OverThresholds(ScoreMeasure, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_thresholds < 1:
-            raise BadOption(f"n_thresholds={self.n_thresholds} is not a positive number")
+        checked_integer("n_thresholds", self.n_thresholds, smallest=1)
         if self.thresholds is not None:
             given = tuple(float(threshold) for threshold in self.thresholds)
             if not given or not np.all(np.isfinite(given)) or np.any(np.diff(given) <= 0):
@@ -91,16 +93,12 @@ class OverThresholds(ScoreMeasure, ABC):
         if thresholds is None:
             low, high = schema.score_range[bound.system_index]
             # Equal scores leave one threshold; rounding in a very narrow range may leave few.
-            thresholds = np.unique(self._grid_between(low, high)).tolist()
+            thresholds = np.unique(even_grid(low, high, self.n_thresholds)).tolist()
         return bound._resolved(
             _bins=ScoreBin(bound.system_index, tuple(thresholds)),
             n_risk=2 * len(thresholds) + 1,
             components=self._prefixed(self._component_names(thresholds)),
         )
-
-    def _grid_between(self, low: float, high: float) -> FloatArray:
-        """The default grid over scores from low to high, (L,)."""
-        return np.linspace(low, high, self.n_thresholds)
 
     def _split(self, risk: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Predicted positives (L,), true positives (L,) and positives (1,)."""

@@ -21,10 +21,11 @@ class Fact(Protocol):
     """One fact: `codes` gives each item a whole number from 0 to `size` - 1.
 
     Facts are compared by value, so that measures that look at the same fact share it. of_score
-    says that a score and nothing else decides.
+    says that a score and nothing else decides, of_group that it tells sub-populations apart.
     """
 
     of_score: ClassVar[bool]
+    of_group: ClassVar[bool]
 
     @property
     def size(self) -> int:
@@ -39,6 +40,7 @@ class PredictedClass:
     """The class that a system predicts."""
 
     of_score: ClassVar[bool] = False
+    of_group: ClassVar[bool] = False
     system_index: int
     size: int
 
@@ -52,6 +54,7 @@ class ScoreBin:
     """How many of the ascending thresholds a system's score reaches (score >= threshold)."""
 
     of_score: ClassVar[bool] = True
+    of_group: ClassVar[bool] = False
     system_index: int
     thresholds: tuple[float, ...]
 
@@ -76,6 +79,7 @@ class ColumnEquals:
     """Whether a column of the pool has a value."""
 
     of_score: ClassVar[bool] = False
+    of_group: ClassVar[bool] = True
     column: str
     value: object
     size: int = 2
@@ -90,6 +94,7 @@ class InMask:
     """Whether an item is in a set given as one boolean for each item of the pool."""
 
     of_score: ClassVar[bool] = False
+    of_group: ClassVar[bool] = True
     mask: BoolArray
     size: int = 2
 
@@ -108,14 +113,38 @@ class InMask:
 
 
 def encode(facts: Sequence[Fact], outputs: Outputs) -> IntArray | None:
-    """One code for a combination of facts, in mixed radix, (n,); None if there are too many."""
+    """One code for a combination of facts, in mixed radix, (n,); None if there are too many.
+
+    Those of a score come last: items that are alike but for it are next to each other.
+    """
     if prod(fact.size for fact in facts) > MOST_CODES:
         return None
     code = np.zeros(len(outputs), dtype=np.int64)
-    for fact in facts:
+    for fact in in_order(facts):
         code *= fact.size
         code += fact.codes(outputs)
     return code
+
+
+def groups(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Those that tell sub-populations apart."""
+    return tuple(fact for fact in facts if fact.of_group)
+
+
+def in_order(facts: Iterable[Fact]) -> list[Fact]:
+    """As they are encoded: first those that are not of a score."""
+    return sorted(facts, key=lambda fact: fact.of_score)
+
+
+def part_of(facts: Sequence[Fact], chosen: Sequence[Fact], code: IntArray) -> IntArray:
+    """What a code (n,) of all facts says about the chosen ones alone: their code, (n,)."""
+    part, weight = np.zeros_like(code), 1
+    for fact in reversed(in_order(facts)):
+        code, digit = np.divmod(code, fact.size)
+        if fact in chosen:
+            part += weight * digit
+            weight *= fact.size
+    return part
 
 
 def union(parts: Iterable[tuple[Fact, ...] | None]) -> tuple[Fact, ...] | None:

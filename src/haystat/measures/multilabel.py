@@ -22,6 +22,7 @@ class ColumnValue:
     """Which of some values a column has; one more code stands for all others."""
 
     of_score: ClassVar[bool] = False
+    of_group: ClassVar[bool] = True
     column: str
     values: tuple[str, ...]
 

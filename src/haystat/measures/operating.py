@@ -15,17 +15,16 @@ from typing import Self
 
 import numpy as np
 
-from haystat.core.arguments import brief
+from haystat.core.arguments import checked_integer, checked_number
 from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
 from haystat.measures.base import finite
 from haystat.measures.curves import OneOverThresholds
 from haystat.measures.outputs import Schema
-from haystat.measures.roc import OverLogits
 
 
 @dataclass(frozen=True)
-class Requirement:
+class PointRequirement:
     """margin = hit * h + predicted * q + positive * n + constant, met where it is not negative.
 
     lowest: the point is the last from the top at which it is met; else it is the first.
@@ -84,14 +83,16 @@ def lift_at(hit: float, predicted: float, positive: float) -> Slopes:
 
 
 @dataclass(frozen=True)
-class AtPoint(OverLogits, OneOverThresholds, ABC):
+class AtPoint(OneOverThresholds, ABC):
     """A measure at the point of the curve where a requirement is met."""
 
+    n_thresholds: int = field(default=1024, kw_only=True)  # so that the requirement comes first
+    thresholds: Sequence[float] | None = field(default=None, kw_only=True)
     scale_free = False
 
     @property
     @abstractmethod
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """What decides the point."""
 
     @abstractmethod
@@ -155,17 +156,16 @@ class AtK(AtPoint, ABC):
     _share: float = field(default=1.0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
-            raise BadOption(f"k is {self.k!r}; give a whole number of items, at least 1")
+        checked_integer("k", self.k, smallest=1)
         super().__post_init__()
 
     def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
         return (f"{self.name.removesuffix('k')}{self.k}",)
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """At most k items are predicted."""
-        return Requirement(predicted=-1.0, constant=self._share)
+        return PointRequirement(predicted=-1.0, constant=self._share)
 
     def _located(self, schema: Schema) -> Self:
         if self.k > schema.size:
@@ -215,25 +215,17 @@ class RecallAtFPR(AtPoint):
     name = "recall_at_fpr"
 
     def __post_init__(self) -> None:
-        checked_share("rate", self.rate)
+        checked_number("rate", self.rate, 0.01, most=1)
         super().__post_init__()
 
     def _component_names(self, thresholds: Sequence[float]) -> tuple[str, ...]:
         return (f"recall_at_fpr_{self.rate:g}",)
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """rate * (1 - n) - (q - h) >= 0."""
-        return Requirement(hit=1.0, predicted=-1.0, positive=-self.rate, constant=self.rate)
+        return PointRequirement(hit=1.0, predicted=-1.0, positive=-self.rate, constant=self.rate)
 
     def at(self, hit: float, predicted: float, positive: float) -> Slopes:
         """h / n."""
         return recall_at(hit, predicted, positive)
-
-
-def checked_share(name: str, value: object) -> float:
-    """A share that is required: above 0 and below 1."""
-    number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < float(value) < 1:  # type: ignore[arg-type]
-        raise BadOption(f"{name} is {brief(value)}; give a share between 0 and 1, such as 0.95")
-    return float(value)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from haystat.core.arguments import checked_integer, checked_number
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption
 from haystat.measures.base import MeanLoss, Measure
@@ -43,8 +44,7 @@ class Brier(MeanLoss, OfProbabilities):
     meaning = "The mean squared distance between score and truth: 0 is perfect."
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.scale) and self.scale > 0):
-            raise BadOption(f"scale={self.scale} is not a positive number")
+        checked_number("scale", self.scale, 1.0)
         object.__setattr__(self, "bounds", (0.0, float(self.scale)))
         super().__post_init__()
 
@@ -66,8 +66,7 @@ class LogLoss(MeanLoss, OfProbabilities):
     meaning = "The mean surprise at the label, given the score: 0 is perfect."
 
     def __post_init__(self) -> None:
-        if not 0 < self.least < 0.5:
-            raise BadOption(f"least is {self.least}; give a probability above 0 and below 0.5")
+        checked_number("least", self.least, 1e-9, most=0.5)
         object.__setattr__(self, "bounds", (0.0, float(-np.log(self.least))))
         super().__post_init__()
 
@@ -93,8 +92,7 @@ class CalibrationError(OfProbabilities):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        if isinstance(self.n_bins, bool) or not isinstance(self.n_bins, int) or self.n_bins < 1:
-            raise BadOption(f"n_bins is {self.n_bins!r}; give a whole number, at least 1")
+        checked_integer("n_bins", self.n_bins, smallest=1)
         object.__setattr__(self, "n_risk", self.n_bins)
         super().__post_init__()
 

@@ -6,7 +6,6 @@ what is not positive, so the risks of all items add up to one here.
 
 from __future__ import annotations
 
-from abc import ABC
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,27 +15,9 @@ from haystat.measures.base import finite, ratio
 from haystat.measures.curves import OneOverThresholds, OverThresholds
 from haystat.measures.outputs import Outputs
 
-LEAST = 1e-9  # a probability this close to 0 or 1 is at the end of the grid
-
 
 @dataclass(frozen=True)
-class OverLogits(OverThresholds, ABC):
-    """Thresholds on the logit scale where scores are probabilities.
-
-    Positives are rare and probabilities crowd near 0: equal steps would leave them in one bin.
-    """
-
-    def _grid_between(self, low: float, high: float) -> FloatArray:
-        if low < 0 or high > 1:
-            return super()._grid_between(low, high)
-        ends = np.clip([low, high], LEAST, 1 - LEAST)
-        first, last = np.log(ends / (1 - ends))
-        grid = 1 / (1 + np.exp(-np.linspace(first, last, self.n_thresholds)))
-        return np.asarray(np.clip(grid, *ends))
-
-
-@dataclass(frozen=True)
-class ROCCurve(OverLogits):
+class ROCCurve(OverThresholds):
     """False positive rate at each threshold, then recall at each, in ascending order."""
 
     name = "roc_curve"
@@ -123,7 +104,7 @@ class ROCCurve(OverLogits):
 
 
 @dataclass(frozen=True)
-class ROCAUC(OverLogits, OneOverThresholds):
+class ROCAUC(OneOverThresholds):
     """Probability that a positive has a higher score than a negative; a tie counts one half.
 
     Scores between two neighbouring thresholds are ties.

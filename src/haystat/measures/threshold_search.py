@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haystat.core.arguments import brief
+from haystat.core.arguments import brief, checked_number
 from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
 from haystat.measures.facts import Fact, PredictedClass
 from haystat.measures.operating import (
     AtPoint,
-    Requirement,
+    PointRequirement,
     Slopes,
-    checked_share,
     precision_at,
     recall_at,
 )
@@ -55,20 +54,20 @@ class Threshold(AtPoint):
                 raise BadOption(f"f1 is {brief(value)}; the only requirement of F1 is 'best'")
             object.__setattr__(self, "name", "best f1")
         else:
-            share = checked_share(name, value)
+            share = checked_number(name, value, 0.95, most=1)
             kept = "precision" if name == "recall" else "recall"
             object.__setattr__(self, "name", f"{kept} at {name.replace('_', ' ')} {share:g}")
         super().__post_init__()
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> PointRequirement:
         """As in haystat.measures.operating; of the best F1 there is none."""
         if self.precision is not None:
-            return Requirement(hit=1.0, predicted=-self.precision)
+            return PointRequirement(hit=1.0, predicted=-self.precision)
         if self.recall is not None:
-            return Requirement(hit=1.0, positive=-self.recall, lowest=False)
+            return PointRequirement(hit=1.0, positive=-self.recall, lowest=False)
         rate = self.false_positive_rate or 0.0
-        return Requirement(hit=1.0, predicted=-1.0, positive=-rate, constant=rate)
+        return PointRequirement(hit=1.0, predicted=-1.0, positive=-rate, constant=rate)
 
     def facts(self) -> tuple[Fact, ...] | None:
         """The bin of the score, and the prediction: the cut in use is looked at as well."""

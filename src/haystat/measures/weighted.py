@@ -28,6 +28,7 @@ class WeightBin:
     size: int = 64
     light: int = -32
     of_score: ClassVar[bool] = False
+    of_group: ClassVar[bool] = False
 
     def codes(self, outputs: Outputs) -> IntArray:
         """Code of each item, (n,); 0 for items that do not count."""

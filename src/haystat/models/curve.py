@@ -27,6 +27,7 @@ from haystat.models.settings import ModelSettings
 # Knots of the walk, in units of t from the threshold: close where the curve falls.
 NEAR = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 FAR = np.array([3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 60.0])
+REGIONS = 4  # of a group on average, from which it has a slope of its own
 HALVINGS = 10
 SMALL_GAIN = 1e-3  # of the log posterior, at which Newton's steps end
 ROUNDING = 1e-6  # of the log posterior
@@ -55,8 +56,8 @@ class Curve:
     """basis (R, p) of the curve's logit, the prior mean (p,), and where floors lie.
 
     low and high (R,) mark regions that all systems predict negative or positive; is_bend (p,) marks
-    the coefficients of the walk, slopes of segments that are length (r,) long. hints are those of
-    signals; their terms are the last of the basis.
+    the coefficients of the walk, slopes of segments that are length (r,) long. Last in the basis
+    are the slopes of groups, and then the terms of signals, whose hints these are.
     """
 
     basis: FloatArray
@@ -66,6 +67,7 @@ class Curve:
     is_bend: BoolArray
     length: FloatArray
     hints: Hints | None = None
+    n_group_slopes: int = 0
 
     @property
     def n_tilts(self) -> int:
@@ -89,19 +91,25 @@ class Curve:
     ) -> Curve:
         """place (R,) is t of each region less that of the threshold.
 
-        group (R, m) numbers how it is predicted, and other ways to be of another kind.
+        group (R, m) numbers how it is predicted and then to which groups it belongs: these have a
+        slope of their own as well, where they have regions enough to show one.
         """
         line = np.column_stack([np.ones_like(place), place])
         walk, length = walk_basis(place)
-        offsets = np.hstack([kind[:, None] == np.unique(kind)[1:] for kind in group.T])
-        basis = np.hstack([line, walk, offsets])
+        groups = [kind[:, None] == np.unique(kind)[1:] for kind in group.T]
+        slopes = [
+            kind * place[:, None] for kind in groups[1:] if REGIONS * kind.shape[1] < len(place)
+        ]
+        basis = np.hstack([line, walk, *groups, *slopes])
         mean = np.zeros(basis.shape[1])
         mean[1] = settings.slope
-        kind = np.repeat(np.arange(3), [2, walk.shape[1], offsets.shape[1]])
+        is_bend = np.zeros(len(mean), dtype=bool)
+        is_bend[2 : 2 + walk.shape[1]] = True
         if hints is not None:
             basis, mean = np.hstack([basis, hints.terms]), np.concatenate([mean, hints.mean])
-            kind = np.concatenate([kind, np.full(len(hints.mean), 3)])
-        return cls(basis, mean, low, high, kind == 1, length, hints)
+            is_bend = np.pad(is_bend, (0, len(hints.mean)))
+        n_slopes = sum(part.shape[1] for part in slopes)
+        return cls(basis, mean, low, high, is_bend, length, hints, n_slopes)
 
     def precision(self, bend_sd: FloatArray, settings: ModelSettings) -> FloatArray:
         """Prior precision of the coefficients for standard deviations of the walk (G,), (G, p)."""
@@ -110,8 +118,10 @@ class Curve:
         near = self.length < 1
         deviation[:, self.is_bend] = np.where(near, bend_sd[:, None], settings.far_sd)
         deviation[:, self.is_bend] /= np.sqrt(self.length)
+        n_terms = len(self.mean) - (0 if self.hints is None else len(self.hints.mean))
+        deviation[:, n_terms - self.n_group_slopes : n_terms] = settings.group_slope_sd
         if self.hints is not None:
-            deviation[:, -len(self.hints.deviation) :] = self.hints.deviation
+            deviation[:, n_terms:] = self.hints.deviation
         return np.asarray(deviation**-2)
 
 

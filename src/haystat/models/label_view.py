@@ -14,13 +14,20 @@ import numpy as np
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.models.curve import Curve, mid_ranks, minus_logit
 from haystat.models.posterior import LabelModel
-from haystat.models.ranks import predicted_low, ranks, uncut_size
+from haystat.models.ranks import (
+    ORDERED,
+    follow_joint_score,
+    predicted_low,
+    rank_correlation,
+    ranks,
+    sub_populations,
+    uncut_size,
+)
 from haystat.models.regions import Regions
 from haystat.models.settings import ModelSettings
 from haystat.models.signals import hints_of
 from haystat.pool.problem import Problem
 
-ORDERED = 0.9  # rank correlation of strata and prior from which strata follow the score
 ASCENT = 4.0  # strata, the least mean length of an ascent; in a random order it is two
 MASS = 0.5  # of the pool, from which the items of one cell are a mass
 JEFFREYS = 0.5  # events that the prior counts for each class they may have; as many as scores say
@@ -87,8 +94,8 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     size = problem.cells.size.astype(np.float64)
     low = predicted_low(problem)
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
-    series = _series(problem.stratum_prior[:, 1])[problem.cells.stratum]
-    group = np.column_stack([_patterns(problem), series])
+    series = _series(problem)[problem.cells.stratum]
+    group = np.column_stack([_groups(problem), series])
     mass = low & (uncut_size(problem) > MASS * problem.size)
     apart = _codes(np.column_stack([group, mass]))
     signals, hints = problem.cells.signals, None
@@ -115,11 +122,11 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     size = cells.size.astype(np.float64)
     order = np.lexsort((cells.stratum, event))[::-1]
     expected = float(np.clip(size @ event, 0.5, problem.size - 0.5)) / problem.size
-    group = _patterns(problem)
-    regions = Regions.along(mid_ranks(order, cells.size), expected, group, size)
+    kinds = _groups(problem)
+    group = kinds[:, 0]
+    regions = Regions.along(mid_ranks(order, cells.size), expected, _codes(kinds), size)
     everywhere = np.ones(len(regions.first), dtype=bool)
-    of_region = group[regions.first, None]
-    curve = Curve.along(regions.place, of_region, everywhere, ~everywhere, settings)
+    curve = Curve.along(regions.place, kinds[regions.first], everywhere, ~everywhere, settings)
     model = LabelModel(curve, regions.size, ~everywhere, settings)
     other = np.zeros((int(group.max()) + 1, n_classes))
     np.add.at(other, group, cells.prior * size[:, None])
@@ -131,12 +138,10 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     return LabelView(model, regions, reference, group, other)
 
 
-def _patterns(problem: Problem) -> IntArray:
-    """The number of the way in which each cell is predicted, (K,)."""
-    told = problem.cells.example.predictions
-    if problem.cells.apart is not None:
-        told = np.column_stack([told, problem.cells.apart])
-    return _codes(told)
+def _groups(problem: Problem) -> IntArray:
+    """How each cell is predicted, and of which sub-population it is if there are any, (K, m)."""
+    predicted, groups = _codes(problem.cells.example.predictions), sub_populations(problem)
+    return np.column_stack([predicted] if groups is None else [predicted, groups])
 
 
 def _codes(rows: IntArray) -> IntArray:
@@ -144,25 +149,19 @@ def _codes(rows: IntArray) -> IntArray:
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _series(prior: FloatArray) -> IntArray:
-    """The series of strata numbered by the score that each stratum is in; prior (L,) of positives.
+def _series(problem: Problem) -> IntArray:
+    """The series of strata numbered by the score that each stratum is in, (L,).
 
-    There is one if prior shares ascend. If they do so several times over, as where strata are those
-    of one label or country after another, each ascent is a series. Strata in no such order, whose
-    ascents have a mean length of two, are a series each.
+    There is one if what the scores claim ascends, or if strata follow the mean of several systems.
+    If it ascends several times over, as where strata are those of one label or country after
+    another, each ascent is a series. Strata in no such order, whose ascents have a mean length of
+    two, are a series each.
     """
+    prior = problem.stratum_prior[:, 1]
     number = np.arange(len(prior))
-    if len(prior) < 3:
-        return np.zeros_like(number)
-    if np.ptp(prior) == 0:
-        return number
-    if np.corrcoef(number, _ranks(prior))[0, 1] >= ORDERED:
+    ordered = rank_correlation(number, prior) >= ORDERED or follow_joint_score(problem)
+    if len(prior) < 3 or ordered:
         return np.zeros_like(number)
     series = np.concatenate([[0], np.cumsum(np.diff(prior) < 0)])
-    return series if len(prior) >= ASCENT * (series[-1] + 1) else number
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    """Ranks with ties at their mean, as in Spearman's correlation; importing scipy's is slow."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
+    tied = np.ptp(prior) == 0
+    return number if tied or len(prior) < ASCENT * (series[-1] + 1) else series

@@ -15,7 +15,8 @@ class ModelSettings:
 
     intercept_sd: of the logit at the decision threshold, around 0.
     slope, slope_sd: of the logit along t = -logit(rank).
-    group_sd: of the offset of cells that are predicted otherwise.
+    group_sd, group_slope_sd: of the offset of cells that are predicted otherwise or belong to
+        another group, and of the difference of a group's slope.
     far_sd: of the slopes of the curve about their common slope (per unit of t), two units of t and
         more from the threshold.
     bend_sds, shapes, concentrations: a value for each state of the curve, calm, erratic or
@@ -42,6 +43,7 @@ class ModelSettings:
     slope: float = 2.0
     slope_sd: float = 1.5
     group_sd: float = 4.0
+    group_slope_sd: float = 0.5
     far_sd: float = 1.0
     bend_sds: tuple[float, ...] = (0.9, 2.4, 2.4)
     shapes: tuple[float, ...] = (1.0, 0.02, 0.02)

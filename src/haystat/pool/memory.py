@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
@@ -13,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from haystat.core.arguments import brief, checked_integer, checked_text, several_names
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.display.card import Card, number
-from haystat.display.plots import plot_scores
+from haystat.display.card import Card
 from haystat.display.shown import Shown
 from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
@@ -23,6 +21,7 @@ from haystat.measures.weighted import lightest
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
+from haystat.pool.fingerprint import digest_of
 from haystat.pool.fitted_signals import FittedSignal
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
@@ -32,7 +31,8 @@ from haystat.pool.multi_label import multi_label_arguments
 from haystat.pool.number_losses import given_deviation, number_losses, same_deviation
 from haystat.pool.predictions import constant_scores, hard_predictions
 from haystat.pool.same_items import BLOCK, SameItems, same_items
-from haystat.pool.scales import joint_steps
+from haystat.pool.scales import natural_scores
+from haystat.pool.shown import plot_pool, pool_card, pool_columns
 from haystat.pool.signals import checked_signals, read_signals
 from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata, renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
@@ -151,35 +151,13 @@ class Pool(Shown):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw how many items have which score of the first system; returns the axes."""
-        above = self.scores[self._predictions[:, 0] == 1, 0]
-        two = len(self.classes) == 2 and self.schema.scored
-        cut = float(above.min()) if two and len(above) else None
-        title = f"{self.systems[0]}: {self.size:,} items"
-        return plot_scores(self.scores[:, 0], cut, title=title, ax=ax)
+        return plot_pool(self, self._predictions, ax)
 
     def _card(self) -> Card:
-        heads: tuple[str, ...] = ("system", "lowest score", "highest score")
-        rows: list[tuple[Any, ...]] = [
-            (name, number(low), number(high))
-            for name, (low, high) in zip(self.systems, self.schema.score_range, strict=True)
-        ]
-        if len(self.classes) == 2:
-            heads = (*heads, "predicted positive")
-            positive = (self._predictions == 1).sum(axis=0).tolist()
-            rows = [(*row, f"{n:,}") for row, n in zip(rows, positive, strict=True)]
-        classes = f"Labels: {', '.join(map(str, self.classes))}." if self.classes else "Numbers."
-        facts = (f"{self.n_strata} strata. {classes}",)
-        return Card("Pool", f"{self.size:,}", "items", heads=heads, rows=tuple(rows), facts=facts)
+        return pool_card(self, self._predictions)
 
     def _columns(self) -> dict[str, Any]:
-        columns: dict[str, Any] = {"id": self.ids}
-        for index, name in enumerate(self.systems):
-            columns[name if name not in columns else f"{name}_score"] = self.scores[:, index]
-        if self.classes:
-            for index, name in enumerate(self.systems):
-                label = np.array(self.classes, dtype=object)[self._predictions[:, index]]
-                columns[f"{name}_prediction"] = label
-        return {**columns, "stratum": self.stratum, **self.columns}
+        return pool_columns(self, self._predictions)
 
     @classmethod
     def from_frame(
@@ -336,12 +314,7 @@ class Pool(Shown):
         if self.signals is not None:
             parts += [self.signals.band, self.signals.place]
             names += (self.signals.names,)
-        digest = hashlib.sha256(repr(names).encode())
-        for values in parts:
-            digest.update(f"{values.dtype} {values.shape}".encode())
-            is_plain = values.dtype.kind in "biuf"
-            digest.update(values.tobytes() if is_plain else repr(values.tolist()).encode())
-        return digest.hexdigest()[:16]
+        return digest_of(repr(names), parts)
 
     def blocks(self, problem: Any, measure: Measure) -> Blocks:
         """The items cut by the cells of a problem and by what a measure sees of them."""
@@ -396,7 +369,7 @@ class Pool(Shown):
     def _strata(self, strata: int | ArrayLike, stratify: str | ArrayLike) -> NDArray[np.int32]:
         if checks.as_array("strata", strata).ndim > 0:
             return checked_strata(strata, self.size)
-        n_strata = checks.checked_cuts(strata)
+        n_strata, numeric = checks.checked_cuts(strata), not self.classes
         if not isinstance(stratify, str):
             return assign(self.scores[:, 0], checked_edges(stratify))
         if stratify not in STRATIFIERS:
@@ -404,16 +377,12 @@ class Pool(Shown):
         if self._deviations is not None:
             values = self._deviations
         else:
-            values = self.scores[:, 0] if stratify == "geometric" else self._natural_scores()
+            values = (
+                self.scores[:, 0]
+                if stratify == "geometric"
+                else natural_scores(self.scores, numeric)
+            )
         return assign(values, STRATIFIERS[stratify](values, n_strata))
-
-    def _natural_scores(self) -> FloatArray:
-        """One score to cut strata on: the systems' mean on their natural scales."""
-        if not self.classes:
-            return np.asarray(self.scores.mean(axis=1))
-        if len(self.systems) == 1:
-            return prior.natural_scale(self.scores[:, 0])
-        return joint_steps(self.scores)
 
     def _tree(self, branching: int, parents: ArrayLike | None) -> Tree:
         if parents is not None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax
 
 from haystat.core.arrays import FloatArray, IntArray
+from haystat.core.score_scales import SCALES, SMALLEST, scale_name
 
-SMALLEST = 1e-9  # probabilities are kept this far from 0 and 1
 DIGITS = 20  # binary digits of a cell's prior that count
-FAR = 50.0  # beyond which a score goes far: nobody claims odds of 5e21
 TRUST = 0.95  # in a prediction that comes without a score
 
 
@@ -24,31 +23,6 @@ def looks_like_probabilities(scores: FloatArray) -> bool:
 def natural_scale(scores: FloatArray) -> FloatArray:
     """The scores on the scale on which strata are cut."""
     return SCALES[scale_name(float(np.min(scores)), float(np.max(scores)))](scores)
-
-
-def scale_name(low: float, high: float) -> str:
-    """The scale of scores from `low` to `high`: probabilities as logits, others as they are.
-
-    Scores that go far are cut by their order of magnitude, so that a few outliers, or -9999 for
-    none, do not squeeze all others into one stratum.
-    """
-    if low >= 0 and high <= 1:
-        return "logit"
-    return "asinh" if max(-low, high) > FAR else "plain"
-
-
-def logit(probability: FloatArray) -> FloatArray:
-    """Logarithm of the odds, of probabilities kept away from 0 and 1."""
-    odds = np.clip(probability, SMALLEST, 1 - SMALLEST)
-    odds /= 1 - odds
-    return np.log(odds, out=odds)
-
-
-SCALES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "logit": logit,
-    "asinh": lambda scores: np.arcsinh(scores),
-    "plain": lambda scores: scores,
-}
 
 
 def single_scores(scores: FloatArray) -> FloatArray:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray
-from haystat.pool.prior import SCALES, scale_name
+from haystat.core.score_scales import SCALES, scale_name
+from haystat.pool.prior import natural_scale
 from haystat.pool.strata import locate
 
 STEPS = 1 << 14  # into which the widest of several scores is cut before they are added up
@@ -32,6 +33,13 @@ class Scale:
     def raw(self, edges: FloatArray) -> FloatArray:
         """The smallest raw score at or above each edge, (n,)."""
         return edges if self.name == "plain" else raw_edges(edges, self.name)
+
+
+def natural_scores(scores: FloatArray, numeric: bool) -> FloatArray:
+    """One score to cut strata on, (M,): the mean of (M, S) on the systems' natural scales."""
+    if numeric:
+        return np.asarray(scores.mean(axis=1))
+    return natural_scale(scores[:, 0]) if scores.shape[1] == 1 else joint_steps(scores)
 
 
 def scale_of(low: float, high: float, numeric: bool = False) -> Scale:

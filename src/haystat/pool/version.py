@@ -8,7 +8,6 @@ drawn from now on adds to that probability.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption, PoolError
 from haystat.measures.base import Measure
 from haystat.pool.cells import Before, Candidates, Cells, first_items
+from haystat.pool.fingerprint import digest_of
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of, permanent_numbers, round_keys, unit_numbers
 from haystat.pool.strata import renumber
@@ -111,10 +111,8 @@ class VersionPool(Pool):
     @cached_property
     def fingerprint(self) -> str:
         """Digest of all that draws depend on but the seed: also of what was drawn before."""
-        digest = hashlib.sha256(super().fingerprint.encode())
-        for values in (self.drawn.level, self.drawn.inclusion, self.drawn.item):
-            digest.update(f"{values.dtype} {values.shape}".encode() + values.tobytes())
-        return digest.hexdigest()[:16]
+        drawn = self.drawn
+        return digest_of(super().fingerprint, (drawn.level, drawn.inclusion, drawn.item))
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure` cannot tell apart and that were equally likely before."""

@@ -218,7 +218,7 @@ def _mistakes(study: Reported, state: State, n: int) -> list[dict[str, Any]]:
 
 def _weights(state: State) -> dict[str, Any] | None:
     """How the draws weigh, and how many there are of each weight."""
-    rows = state.ledger.rows()
+    rows = state.ledger.drawn_items()
     if len(rows.weight) == 0:
         return None
     total = rows.count * rows.weight

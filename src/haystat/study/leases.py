@@ -43,8 +43,8 @@ class StudyState(State):
         leases = self.leases.get(question)
         if leases is None:
             return True
-        live = [holder for holder, until in leases.items() if until > now]
-        n_others = len(live) - (who is not None and who in live)  # of None there are many
+        holders = [holder for holder, until in leases.items() if until > now]
+        n_others = len(holders) - (who is not None and who in holders)  # of None there are many
         return n_others < max(self.rules.answers_per_item - len(self.votes.get(question, ())), 1)
 
     def n_held(self, questions: Sequence[int], now: datetime) -> int:

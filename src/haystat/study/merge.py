@@ -63,7 +63,7 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
     if not used:
         why = "no study has a label"
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
-    rows = [state.ledger.rows() for state in used]
+    rows = [state.ledger.drawn_items() for state in used]
     outputs = [state.pool.outputs(part.item) for state, part in zip(used, rows, strict=True)]
     drawn, seen = _joined(rows), _joined_outputs(outputs)
     alone = [estimate_importance(drawn, part, seen, level) for part in target.side_by_side()]

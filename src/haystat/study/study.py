@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 from haystat import designs, measures
 from haystat.core.arguments import (
-    brief,
     checked_choice,
     checked_integer,
     checked_path,
     checked_text,
-    is_listed,
 )
 from haystat.core.disk import readable, writable
-from haystat.decisions.candidate_thresholds import thresholds_in_use
 from haystat.decisions.doubts import PoolWarning, pool_doubts
 from haystat.designs.base import Design
-from haystat.errors import BadOption, StudyError
+from haystat.errors import StudyError
 from haystat.inference.estimate import Estimate
 from haystat.loop.annotators import checked_name, checked_rules
-from haystat.loop.journal import Clock, now_utc, stamp
+from haystat.loop.journal import Clock, now_utc
 from haystat.loop.known_labels import KnownLabels
-from haystat.loop.loop import Loop, RandomState, checked_number_of_questions, seed_from
-from haystat.loop.questions import Query
+from haystat.loop.loop import RandomState, seed_from
 from haystat.loop.refits import check_fitted, not_yet_fitted
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
-from haystat.loop.shared_state import Draft, SharedState
+from haystat.loop.shared_state import SharedState
 from haystat.loop.state import LEDGERS
 from haystat.loop.status import Status, status_of
 from haystat.measures.base import Measure
@@ -42,12 +37,12 @@ from haystat.pool.base import AnyPool
 from haystat.pool.problem import pose
 from haystat.study.candidate_source import CandidateSource
 from haystat.study.damage import damage_told
+from haystat.study.leased_loop import LeasedLoop
 from haystat.study.leases import StudyState
-from haystat.study.pool_source import PoolFile, checked_after, circumstances, source_of
-from haystat.study.question import Question, seconds_of
-from haystat.study.sketch_codec import Records, first_shares, write_sketch
-from haystat.study.sketch_pool import CellDry, SketchPool
-from haystat.study.sqlite_journal import next_entry, write
+from haystat.study.new_file import NewFile
+from haystat.study.pool_source import PoolFile, checked_after, source_of
+from haystat.study.sketch_codec import Records
+from haystat.study.sketch_pool import SketchPool
 from haystat.study.store import Store
 from haystat.study.versions import (
     ExtendedSource,
@@ -60,7 +55,7 @@ from haystat.study.versions import (
 CANDIDATES = 100_000  # items that a study file keeps ready
 
 
-class Study(Loop):
+class Study(LeasedLoop):
     """An evaluation in one file: durable, shared, and open to audit.
 
     Make one with `Study.create`, come back to it with `Study.open`. Ask, tell and estimate give
@@ -175,15 +170,10 @@ class Study(Loop):
         )
         for doubt in [*pool_doubts(whole, problem), *labels.doubts, *not_yet_fitted(whole)]:
             warnings.warn(doubt, PoolWarning, stacklevel=2)
-        share = first_shares(problem, chosen, seed)
-        settings = encode_settings(measure, chosen, oracle, seed, rules)
-        settings |= {**circumstances(whole, source), **labels.encode()}
+        settings = encode_settings(measure, chosen, oracle, seed, rules) | labels.encode()
         settings |= {"after": hidden} if hidden else {}
-        settings["in_use"] = [asdict(one) for one in thresholds_in_use(whole, problem)]
-        with writable(path), Store.create(path) as connection:
-            digest = write_sketch(connection, whole, problem, share, candidates, records)
-            settings["sketch"] = digest
-            write(connection, next_entry(None, "created", settings, None, clock()))
+        file = NewFile(whole, source, records, problem, chosen, seed, settings)
+        file.write(path, candidates, clock())
         return cls(path, pool=pool, show=show, measure=measure, design=chosen, clock=clock)
 
     @classmethod
@@ -250,62 +240,6 @@ class Study(Loop):
         given = {"pool": source, "measure": wanted, "design": self.design}
         return Study(target, **given, clock=self._clock)
 
-    def ask(
-        self,
-        n: int = 1,
-        annotator: str | None = None,
-        lease: str | float | timedelta = "1h",
-        stage: int = 1,
-        holder: str | None = None,
-    ) -> list[Question]:
-        """n questions that nobody else holds; they are the asker's until the lease is over.
-
-        A named annotator gets those first that he or she holds already, so that asking again
-        after a crash loses nothing. Then come questions that were given back or whose lease has
-        run out, then a new stage of draws, of at least `stage` questions: those beyond n wait for
-        the next who asks. Fewer are returned when there is less to learn. holder: who has the
-        lease, if that is not the annotator, say a tab of a browser.
-        """
-        stage = checked_integer("the number of labels", stage, smallest=1)
-        length = timedelta(seconds=seconds_of(lease))
-        annotator, holder = checked_name(annotator), checked_name(holder)
-        holder = annotator if holder is None else holder
-        with self._shared.writing() as (state, draft):
-            n = checked_number_of_questions(n, state)
-            state.rules.check_name(annotator)
-            held = state.held_by(holder, draft.now)[:n] if holder is not None else []
-            free = state.free_for(annotator, holder, draft.now, n - len(held))
-            chosen = [state.questions.query(question) for question in held + free]
-            missing = n - len(chosen)
-            if missing and state.may_begin(annotator):
-                size = min(max(missing, stage), self.pool.size)
-                chosen += self._new_stage(state, draft, size)[:missing]
-            if chosen:
-                until = stamp(draft.now + length)
-                draft.add("lease", {**state.named(chosen), "until": until}, holder)
-        with self._shared.reading() as state:
-            return [state.query(state.questions.at(query.key)) for query in chosen]
-
-    def release(self, annotator: str | None, items: Iterable[Any] | None = None) -> None:
-        """Give back questions before their lease is over; all that the annotator holds by default.
-
-        Without a name, say which items.
-        """
-        annotator = checked_name(annotator)
-        with self._shared.writing() as (state, draft):
-            if items is None and annotator is None:
-                raise BadOption("say whose questions, or which items, are given back")
-            if items is not None and (isinstance(items, str) or not is_listed(items)):
-                raise BadOption(f"items are {brief(items)}; give a list of items")
-            given = None if items is None else {state.questions.find(item) for item in items}
-            back = [
-                state.questions.query(question)
-                for question, held in state.leases.items()
-                if annotator in held and (given is None or question in given)
-            ]
-            if back:
-                draft.add("release", state.named(back), annotator)
-
     def note(self, text: str, annotator: str | None = None, item: Any = None) -> None:
         """Write a remark into the journal, about an item or the study."""
         annotator = checked_name(annotator)
@@ -319,12 +253,6 @@ class Study(Loop):
         """How far the study is, and who did what."""
         with self._shared.reading() as state:
             return status_of(state, self._clock())
-
-    def held_by(self, annotator: str) -> list[Question]:
-        """The questions that an annotator holds now."""
-        annotator = checked_name(annotator) or ""
-        with self._shared.reading() as state:
-            return [state.query(question) for question in state.held_by(annotator, self._clock())]
 
     def record_of(self, item: Any) -> dict[str, Any]:
         """The columns to show of an item that was asked about."""
@@ -409,15 +337,3 @@ class Study(Loop):
     @property
     def given_measure(self) -> Measure:
         return decode_measure(self.settings["measure"], self._given)
-
-    def _new_stage(self, state: StudyState, draft: Draft, n: int) -> list[Query]:
-        """Draw a stage; where a cell has run dry, after its further items were fetched."""
-        while True:
-            try:
-                stage = state.ledger.draw(n)
-                break
-            except CellDry as dry:
-                self._candidate_source.refill(draft, self.measure, dry)
-        if stage.n_new:
-            draft.add("stage", state.stage_data(stage, n))
-        return state.questions.to_come(stage)

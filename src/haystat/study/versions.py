@@ -11,8 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,22 +21,18 @@ from haystat import measures
 from haystat.core.arguments import checked_integer, checked_path
 from haystat.core.arrays import IntArray
 from haystat.core.disk import writable
-from haystat.decisions.candidate_thresholds import thresholds_in_use
-from haystat.designs.base import Design
 from haystat.designs.continued import continued
 from haystat.errors import StudyError
 from haystat.loop.settings import decode_rules, encode_settings
-from haystat.loop.versions import Version, next_version, version_pool
+from haystat.loop.versions import next_version, version_pool
 from haystat.pool.base import AnyPool
 from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
 from haystat.pool.problem import pose
-from haystat.study.pool_source import Source, circumstances
-from haystat.study.sketch_codec import Records, first_shares, write_sketch
-from haystat.study.sqlite_journal import next_entry, write
+from haystat.study.new_file import PREVIOUS, NewFile
+from haystat.study.pool_source import Source
+from haystat.study.sketch_codec import Records
 from haystat.study.store import Store
-
-PREVIOUS = "previous"  # the part of a study file that holds the study before it
 
 
 @dataclass(frozen=True)
@@ -120,46 +115,22 @@ def create_next(
     spec = settings["measure"]
     own = spec if isinstance(spec, str) else study.given_measure
     wanted = own if measure is None else measure
-    sequel = Sequel(version, source, records, wanted, study.design, settings, previous)
-    sequel.write(target, candidates, now)
+    oracle, rules, seed = settings["oracle"], decode_rules(settings), version.seed
+    problem = pose(version.pool, measures.resolve(wanted).bind(version.pool.schema), oracle)
+    own_settings = encode_settings(wanted, study.design, oracle, seed, rules) | version.settings()
+    file = NewFile(
+        version.pool,
+        source,
+        records,
+        problem,
+        continued(study.design),
+        seed,
+        own_settings,
+        previous,
+        version.entry(problem.cells),
+    )
+    file.write(target, candidates, now)
     return target, wanted
-
-
-@dataclass(frozen=True)
-class Sequel:
-    """What the file of a next version is made from.
-
-    measure and design as they are given; settings are those of the study before, `previous` its
-    file.
-    """
-
-    version: Version
-    source: Source
-    records: Records
-    measure: Any
-    design: Design
-    settings: Mapping[str, Any]
-    previous: bytes
-
-    def write(self, path: Path, candidates: int, when: datetime) -> None:
-        """Make the file; it appears whole or not at all, whatever ends the process."""
-        pool, oracle = self.version.pool, self.settings["oracle"]
-        problem = pose(pool, measures.resolve(self.measure).bind(pool.schema), oracle)
-        share = first_shares(problem, continued(self.design), self.version.seed)
-        rules = decode_rules(self.settings)
-        settings = encode_settings(self.measure, self.design, oracle, self.version.seed, rules)
-        settings |= circumstances(pool, self.source)
-        settings |= self.version.settings()
-        settings["in_use"] = [asdict(one) for one in thresholds_in_use(pool, problem)]
-        carried = self.version.entry(problem.cells)
-        with writable(path), Store.create(path) as connection:
-            part = (PREVIOUS, zlib.compress(self.previous, 6))
-            connection.execute("INSERT INTO sketch VALUES (?, ?)", part)
-            digest = write_sketch(connection, pool, problem, share, candidates, self.records)
-            settings["sketch"] = digest
-            created = next_entry(None, "created", settings, None, when)
-            write(connection, created)
-            write(connection, next_entry(created, "carried", carried, None, when))
 
 
 def path_beside(path: Path, settings: Mapping[str, Any], name: str) -> Path:

@@ -42,7 +42,7 @@ class LiveUpdates:
         self.wanted = wanted
         self.opinions: list[tuple[Any, str | None, Any]] = []
         self.decided: dict[Any, tuple[str | None, Any]] = {}
-        self._desk = queue
+        self._queue = queue
         self._reader = reader
         self._taking = asyncio.Lock()
         self._next: asyncio.Task[dict[str, Any]] | None = None
@@ -108,7 +108,7 @@ class LiveUpdates:
 
     async def _read_history(self) -> None:
         """How the estimate came to be what it is, from a second look at the file."""
-        path = self._desk.study.path
+        path = self._queue.study.path
         points = await asyncio.to_thread(_past_points, path, lambda: self._closed)
         last = points[-1]["labels"] if points else 0
         self._points = points + [p for p in self._points if p["labels"] > last]
@@ -127,7 +127,7 @@ class LiveUpdates:
 
     async def _publish(self) -> None:
         self._told.clear()
-        found = await self._take(self._desk.read)
+        found = await self._take(self._queue.read)
         if found["status"]["entries"] == self._entries:
             return
         self._entries = found["status"]["entries"]
