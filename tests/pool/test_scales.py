@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.pool.prior import logit, rounded
+from haystat.core.score_scales import logit
+from haystat.pool.prior import rounded
 from haystat.pool.scales import STEPS, joint_steps, raw_edges, scale_of
 
 

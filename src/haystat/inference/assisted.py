@@ -10,11 +10,11 @@ import numpy as np
 from haystat.core.arrays import IntArray
 from haystat.inference.credible import credible_estimate
 from haystat.inference.estimate import Estimate
+from haystat.inference.finer_cells import Finer, unseen
 from haystat.inference.guarantee import Guarantee, draws_of
 from haystat.inference.posterior import Labels, Pools
 from haystat.inference.sample import Sample, stage_rng
 from haystat.inference.signals import labels_saved, refuse_labels
-from haystat.inference.sub_populations import Finer, unseen
 from haystat.inference.sweep import SURE, judged_tail
 from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools

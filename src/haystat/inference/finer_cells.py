@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haystat.core.arrays import IntArray
+from haystat.core.arrays import BoolArray, IntArray
 from haystat.inference.sample import Sample
 from haystat.measures.base import Measure
-from haystat.measures.facts import Fact, part_of
+from haystat.measures.facts import Fact, PredictedClass, part_of
 from haystat.measures.outputs import Outputs
+from haystat.models.curve import Hints
 from haystat.models.known_view import view_of
 from haystat.models.label_view import LabelView
 from haystat.pool.blocks import Blocks
@@ -49,6 +50,8 @@ class Finer:
         size = np.bincount(of_block, blocks.size).astype(np.int64)
         problem = _problem(sample.problem, coarse, group, size)
         view = view_of(problem, sample.state.view.model.settings)
+        if problem.n_classes == 2:
+            view = _pointed(view, _predicted_positive(facts, group))
         return cls(facts, view, size, coarse, group, replace(blocks, cell=of_block))
 
     def of_items(self, cell: IntArray, measure: Measure, outputs: Outputs) -> IntArray:
@@ -99,3 +102,22 @@ def _known(problem: Problem, coarse: IntArray, size: IntArray) -> KnownCells | N
     part = size / problem.cells.size[coarse]
     weight = problem.known.weight[coarse] * part[:, None]
     return KnownCells(problem.known.kind[coarse], weight, problem.known.square[coarse] * part)
+
+
+def _predicted_positive(facts: tuple[Fact, ...], group: IntArray) -> BoolArray:
+    """Finer cells that a system which the design does not know predicts positive, (F,)."""
+    said = [part_of(facts, (fact,), group) for fact in facts if isinstance(fact, PredictedClass)]
+    return np.any([code > 0 for code in said], axis=0) if said else np.zeros(len(group), dtype=bool)
+
+
+def _pointed(view: LabelView, positive: BoolArray) -> LabelView:
+    """The view in which half of the hidden positives may lie where another system sees them."""
+    curve, size = view.model.curve, view.model.size
+    there = curve.low & positive[view.regions.first]
+    if curve.hints is not None or not there.any():
+        return view
+    more = 0.5 + 0.5 * there * size[curve.low].sum() / size[there].sum()
+    none = np.zeros(0)
+    tilts = np.stack([np.ones(len(size)), more])
+    hints = Hints(np.zeros((len(size), 0)), none, none, tilts, np.array([0.5, 0.5]))
+    return replace(view, model=replace(view.model, curve=replace(curve, hints=hints)))

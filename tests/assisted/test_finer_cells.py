@@ -8,7 +8,7 @@ from sklearn import metrics
 
 import haystat as hs
 from haystat.inference.assisted import blocks_of
-from haystat.inference.sub_populations import Finer, unseen
+from haystat.inference.finer_cells import Finer, unseen
 from haystat.measures import F1, PRCurve, Recall, Several, Within, bound
 from haystat.measures.facts import encode, part_of
 
@@ -152,3 +152,23 @@ def test_a_code_of_facts_tells_about_some_of_them(countries):
     for chosen in (facts, facts[:2], facts[1:], facts[::2]):
         expected = encode(chosen, outputs)
         np.testing.assert_array_equal(part_of(facts, chosen, code), expected)
+
+
+def test_hidden_positives_may_lie_where_a_later_model_sees_them():
+    rng = np.random.default_rng(3)
+    labels = (rng.random(3000) < 0.05).astype(int)
+    old, new = (hs.Pool(rng.normal(3 * labels, 1), threshold=2.0) for _ in range(2))
+    evaluation = hs.Evaluation(old, "f1", random_state=0)
+    evaluation.run(lambda items: labels[items], 100, 100)
+    ledger, seen_by = evaluation._shared._state.ledger, old.seen_by(new)
+    measure = bound("f1", new.schema)
+    facts = unseen(ledger.problem, measure, foreign=True)
+    finer = Finer.cut(ledger, measure, facts, blocks_of(seen_by, ledger.problem, measure))
+    curve, size = finer.view.model.curve, finer.view.model.size
+    flat, tilted = curve.hints.tilts
+    np.testing.assert_array_equal(flat, 1)
+    low, pointed = curve.low, finer.group[finer.view.regions.first] == 1
+    assert np.average(tilted[low], weights=size[low]) == pytest.approx(1)
+    there = low & pointed
+    assert size[there] @ tilted[there] > 0.5 * size[low].sum()
+    np.testing.assert_allclose(tilted[low & ~pointed], 0.5)
