@@ -172,13 +172,17 @@ export const settling = (small) => (c) => ({
   encoding: { x: { field: "labels", type: "quantitative", scale: { zero: false, nice: false }, axis: { title: "labels", grid: false, tickCount: small ? 3 : 8, format: "~s" } } },
 });
 
+/** The estimate and its interval, version by version. */
+export const byVersion = (c) => ({ ...settling(false)(c),
+  encoding: { x: { field: "name", type: "ordinal", sort: null, axis: { title: null, labelAngle: 0, labelOverlap: true } } } });
+
 /** Shares of items and labels along the score. */
 export const along = (c) => ({
   transform: [{ fold: ["items_share", "labels_share"], as: ["of", "share"] },
     { calculate: "datum.of == 'items_share' ? 'of all items' : 'of the labels'", as: "what" }],
   mark: { type: "bar", cornerRadiusEnd: 2 },
   encoding: {
-    x: { field: "range", type: "nominal", sort: null, axis: { title: "score up to", labelAngle: 0, labelOverlap: true } },
+    x: { field: "range", type: "nominal", sort: { field: "place", op: "min" }, axis: { title: "score up to", labelAngle: 0, labelOverlap: true } },
     xOffset: { field: "what", sort: ["of all items", "of the labels"] },
     y: { field: "share", type: "quantitative", axis: { title: "share", format: "%", tickCount: 5, domain: false } },
     color: { field: "what", type: "nominal", scale: { domain: ["of all items", "of the labels"], range: [c.faint, c.accent] }, legend: { title: null, orient: "top" } },
