@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zipfile
 
 import logs
@@ -12,6 +13,7 @@ import pytest
 import haystat as hs
 from haystat.errors import BadOption, FileError, HaystatError, UnknownName
 from haystat.formats import FORMATS, judged
+from haystat.formats.conversation import message
 from haystat.formats.log_files import LARGEST_DOCUMENT
 from haystat.formats.traces import Trace, Verdict
 
@@ -359,3 +361,17 @@ def test_unknown_tools_and_lost_files_are_one_line(tmp_path, run):
     assert "no file" in run(*given, "inspect", code=2)
     with pytest.raises(UnknownName):
         judged(verdicts(Verdict(0.1)), "it", ["other"])
+
+
+def test_messages_are_let_go_as_they_are_read():
+    """Of a log of 1 GB there is one text in memory, not the messages beside it."""
+
+    def traces():
+        for k in range(40):
+            yield Trace(f"t{k}", [message("user", f"{k} " * 60_000)], {"j": Verdict(0.4)})
+
+    tracemalloc.start()
+    found = judged(traces(), "a log")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * sum(map(len, found.show["conversation"]))

@@ -15,7 +15,8 @@ from real_tools import QUIET, program, python_with, run_script, server
 import haystat as hs
 from haystat.formats import FORMATS, judged
 
-pytestmark = [pytest.mark.xdist_group("tools"), pytest.mark.slow]
+# Servers of others start slowly on a busy machine.
+pytestmark = [pytest.mark.xdist_group("tools"), pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def free_port():

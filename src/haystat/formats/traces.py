@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +165,13 @@ def judged(
     >>> found.scores["tone"].tolist(), found.predictions["tone"].tolist()
     ([1.0, 0.75, 0.5, 0.25, 0.0], [1, 1, 0, 0, 0])
     """
-    everything = list(traces)
+    # One text a trace, made as it is read: a log may be as large as a part of the memory.
+    everything = [(replace(one, messages=[]), conversation(one.messages)) for one in traces]
     if not everything:
         raise FileError(f"{source} holds no traces")
-    names = _chosen(everything, judges, source)
-    kept = [trace for trace in everything if all(name in trace.verdicts for name in names)]
+    names = _chosen([trace for trace, _ in everything], judges, source)
+    chosen = [pair for pair in everything if all(name in pair[0].verdicts for name in names)]
+    kept, said = [trace for trace, _ in chosen], [text for _, text in chosen]
     if not kept:
         raise FileError(f"{source} has no trace with verdicts of {' and '.join(names)}")
     scores, predictions, words, after = {}, {}, {}, {}
@@ -180,7 +182,7 @@ def judged(
         words[name] = texts([_word(verdict) for verdict in verdicts])
         column = REASON if len(names) == 1 else f"{name}_reason"
         after[column] = texts([_told(verdict) for verdict in verdicts])
-    show = {CONVERSATION: texts([conversation(trace.messages) for trace in kept]), **_facts(kept)}
+    show = {CONVERSATION: texts(said), **_facts(kept)}
     ids = texts(unique([trace.item for trace in kept]))
     return Judged(ids, scores, predictions, words, show, after, len(everything) - len(kept))
 

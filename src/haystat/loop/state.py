@@ -158,11 +158,13 @@ class State:
 
     def stage_data(self, stage: Stage, n: int) -> dict[str, Any]:
         """A stage as the journal keeps it: ids, so that it can be read without the pool."""
-        cell = self.ledger.problem.cells.of_item[stage.item].tolist()
-        columns = (stage.item.tolist(), cell, stage.count.tolist(), stage.weight.tolist())
-        rows = [[self.pool.id_of(i), *rest] for i, *rest in zip(*columns, strict=True)]
-        again = [[item, count, weight] for item, _, count, weight in rows[stage.n_new :]]
-        data = {"labels": n, "new": rows[: stage.n_new], "again": again}
+        k = stage.n_new
+        ids = [self.pool.id_of(item) for item in stage.item.tolist()]
+        cell = self.ledger.problem.cells.of_item[stage.item[:k]].tolist()
+        count, weight = stage.count.tolist(), stage.weight.tolist()
+        new = zip(ids[:k], cell, count[:k], weight[:k], strict=True)
+        again = zip(ids[k:], count[k:], weight[k:], strict=True)
+        data = {"labels": n, "new": [[*row] for row in new], "again": [[*row] for row in again]}
         if stage.inclusion is not None:
             data["inclusion"] = stage.inclusion.tolist()
         self._drawn = data, stage
