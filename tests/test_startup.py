@@ -43,6 +43,7 @@ def test_status_imports_only_the_measure_and_the_design_of_the_study(tmp_path):
         study.tell({question.item: int(scores[question.item] > 0) for question in study.ask(40)})
     heavy = ["numba", "scipy.stats", "scipy.optimize", "narwhals", "pandas", "pyarrow"]
     heavy += ["haystat.formats", "haystat.measures.curves", "haystat.measures.combine"]
+    heavy += ["haystat.pool.memory", "haystat.study.versions", "haystat.pool.text_signals"]
     heavy += ["haystat.designs.adaptive", "haystat.decisions.threshold", "urllib.request"]
     assert loaded(["status", path], heavy) == []
 

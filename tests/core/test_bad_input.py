@@ -127,7 +127,7 @@ def test_estimate_before_any_label_is_undefined_with_a_reason(case, design):
         assert np.isnan(estimate.value)
         assert np.all(np.isnan(estimate.interval))
         assert (estimate.n_labels, estimate.n_draws) == (0, 0)
-        assert "ask for labels" in estimate.warnings[0]
+        assert "Ask for labels" in estimate.warnings[0]
         ev.ask(3)
 
 

@@ -162,7 +162,8 @@ def test_an_undefined_measure_is_nan_with_a_reason(pool):
     _, estimate = estimated(negative, pool, "recall")
     assert np.isnan(estimate.value)
     assert np.all(np.isnan(estimate.interval))
-    assert estimate.warnings == ("recall is undefined: no positive has been drawn",)
+    why = "recall is undefined: no positive has been drawn"
+    assert estimate.warnings == (f"{why}. Label more items.",)
 
 
 def stratified_rows(item, label, stratum):

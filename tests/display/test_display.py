@@ -90,6 +90,14 @@ def test_a_card_has_the_numbers_of_the_estimate(evaluation):
         assert f"{low:.3f} to {high:.3f}" in shown
 
 
+def test_cards_say_which_system_is_better_and_what_makes_a_plan_hard(comparison, plan):
+    (duel,) = comparison.against_best
+    verdict = f"{duel.verdict(comparison.level)}."
+    whose = "" if duel.told else f"{duel.system} and {duel.other}: "
+    assert whose + verdict in comparison._card().facts
+    assert "What makes it hard, by share of the error:" in plan._card().facts
+
+
 def test_an_estimate_of_several_measures_prints_its_values(evaluation):
     estimate = evaluation.estimate()
     for name, value in zip(estimate.components, estimate.values, strict=True):

@@ -73,7 +73,7 @@ def test_a_skipped_question_stands_for_what_nobody_can_tell(make, pool_of, label
     ev.tell(answers_for(queries[1:], truth))
     estimate = ev.estimate()
     assert (ev.n_labels, ev.pending, estimate.n_labels) == (9, [], 9)
-    assert "1 items were skipped" in estimate.warnings[-1]
+    assert "skipped (1 of them)" in estimate.warnings[-1]
     with pytest.raises(ConflictingAnswer, match=r"correct\(item, None\)"):
         ev.skip(queries[1])
     ev.correct(queries[1], None, "on second thought")

@@ -11,6 +11,7 @@ import pytest
 
 from haystat import measures
 from haystat.report import FORMATS, collect
+from haystat.report.words import spoken
 
 VOID = {"meta", "br"}
 NASTY = '<script>alert("x")</script>'
@@ -224,3 +225,17 @@ def test_a_report_shows_where_to_cut_and_what_is_in_use(make):
     best = collect(make(measure="f1", design="assisted")[0])["cuts"][0]
     assert best["requirement"] == "best f1"
     assert best["certified"]["n_predicted"] > 0
+
+
+def test_sentences_begin_with_a_capital_letter(make):
+    for report in (collect(make()[0]), collect(make(measure=["precision", "f1"])[0])):
+        assert all(line[0].isupper() for line in report["summary"]), report["summary"]
+    assert [spoken(name) for name in ("f1", "mcc", "new:f1")] == ["F1", "MCC", "new:f1"]
+
+
+def test_the_words_of_two_cuts_point_away_from_each_other(make):
+    page = FORMATS["html"](collect(make(measure="f1", design="assisted")[0]))
+    place = r'<text class="(\w+)" x="([\d.]+)" y="[\d.]+">(?:certified|in use): '
+    (one, left), (other, right) = sorted(re.findall(place, page), key=lambda found: float(found[1]))
+    assert float(left) < float(right)
+    assert (one, other) == ("end", "start")

@@ -139,4 +139,4 @@ def test_studies_without_answers_have_no_estimate_yet(make_study):
     cases = [make_study(pool_with(k), name=f"{k}", random_state=k) for k in (1, 2)]
     merged = merged_estimate([case.study for case in cases])
     assert np.isnan(merged.value)
-    assert "no study has a label" in merged.warnings[0]
+    assert "No study has a label" in merged.warnings[0]

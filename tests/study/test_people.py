@@ -125,7 +125,7 @@ def test_a_skip_finishes_its_stage_and_is_told_in_the_warnings(case):
     case.study.tell({item: case.label[item] for item in items[1:]})
     estimate = case.study.estimate()
     assert estimate.n_labels == 9
-    assert "1 items were skipped" in estimate.warnings[-1]
+    assert "skipped (1 of them)" in estimate.warnings[-1]
     assert case.study.pending == []
     assert [entry.kind for entry in case.study.entries].count("skip") == 1
     assert items[0] not in case.answer(300)
@@ -137,7 +137,7 @@ def test_when_everything_is_skipped_there_is_no_estimate(make_study, design):
     case = make_study(design=design)
     for item in items_of(case.study.ask(3)):
         case.study.skip(item)
-    assert "nobody could label" in case.study.estimate().warnings[0]
+    assert "Nobody could label" in case.study.estimate().warnings[0]
     case.answer(10)
     assert case.study.estimate().n_labels == 10
     assert verify(case.path).ok

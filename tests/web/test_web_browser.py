@@ -124,6 +124,22 @@ def test_two_tabs_of_one_browser_do_not_share_items_either(served, open_page):
     assert page.text_content("#who-name") == other.text_content("#who-name")
 
 
+#: where the bars of a chart stand after other values have come
+BARS = """async () => {
+  const { along } = await import("/static/common.js");
+  const bars = (ends) =>
+    ends.map((range, place) => ({ range, place, items_share: 0.1, labels_share: 0.1 }));
+  const values = bars(["0.5", "0.9"]), look = { faint: "grey", accent: "blue" };
+  const tooltip = { disableDefaultStyle: true };
+  const options = { ast: true, defaultStyle: false, tooltip, actions: false };
+  const spec = { data: { name: "table", values }, ...along(look) };
+  const box = document.body.appendChild(document.createElement("div"));
+  const { view } = await window.vegaEmbed(box, spec, options);
+  await view.data("table", bars(["0.3", "0.7", "0.9"])).runAsync();
+  return view.scale("x").domain();
+}"""
+
+
 def test_the_numbers_of_one_arrive_at_the_other(served, open_page):
     address, _, labels = served
     watching = open_page(f"{address}/watch")
@@ -135,6 +151,7 @@ def test_the_numbers_of_one_arrive_at_the_other(served, open_page):
     watching.wait_for_function("() => document.getElementById('people').textContent.includes('20')")
     watching.wait_for_selector("#chart canvas")
     watching.wait_for_selector("#along canvas")
+    assert watching.evaluate(BARS) == ["0.3", "0.7", "0.9"]
     assert watching.text_content("#state") == "live"
 
 

@@ -6,6 +6,7 @@ failed (verify, gate), or a disk, a database or a server did.
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import suppress
 from typing import Any
@@ -47,6 +48,7 @@ def options(
 
 def main() -> None:
     """Run the command line; whatever is wrong with what it is given is one line."""
+    gc.set_threshold(50_000, 20, 20)  # else collections are a twentieth of a short command
     streams.prepare()
     sys.exit(_run())
 

@@ -92,7 +92,7 @@ def new(
         False, "--compare", help="Choose items that tell the systems apart."
     ),
     design: str | None = typer.Option(
-        None, help="How items are chosen; by default assisted, adaptive beyond two classes."
+        None, help="How items are chosen; by default assisted; adaptive for numbers."
     ),
     option: list[str] = typer.Option([], help="Option of the design, such as delta=0.1."),
     seed: int | None = typer.Option(None, help="Seed of the draws and of the order of items."),

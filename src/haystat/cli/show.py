@@ -24,11 +24,14 @@ JSON = typer.Option(False, "--json", help="Print the result as JSON.")
 
 
 def console(as_json: bool = False) -> Console:
-    """Where results go: standard output unless JSON does; into a pipe lines are not cut short."""
-    result = Console(stderr=as_json, highlight=False)
-    if result.is_terminal:
-        return result
-    return Console(stderr=as_json, highlight=False, width=PIPE_WIDTH)
+    """Where results go: standard output unless JSON does; into a pipe lines are not cut short.
+
+    Brackets are text, as in recall[spam]: rich would take them for a style and drop them.
+    """
+    result = Console(stderr=as_json, highlight=False, markup=False)
+    if not result.is_terminal:
+        result.width = PIPE_WIDTH
+    return result
 
 
 @contextmanager
@@ -68,11 +71,11 @@ def estimate_line(estimate: Estimate) -> str:
 
 def show_estimate(out: Console, estimate: Estimate) -> None:
     """An estimate for people."""
-    out.print(estimate_line(estimate), markup=False)
+    out.print(estimate_line(estimate))
     if estimate.scalar and (worth := worth_sentence(estimate.n_labels, estimate.worth[0])):
-        out.print(worth, markup=False)
+        out.print(worth)
     if sentence := signals_sentence(estimate.signals):
-        out.print(sentence, markup=False)
+        out.print(sentence)
     if not estimate.scalar:
         table = plain_table("", "value", "low", "high")
         rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
@@ -82,13 +85,13 @@ def show_estimate(out: Console, estimate: Estimate) -> None:
         if len(estimate.values) > MOST_ROWS:
             out.print(f"… {len(estimate.values) - MOST_ROWS} more; --json shows all")
     for warning in estimate.warnings:
-        out.print(f"note: {warning}", markup=False)
+        out.print(f"note: {warning}")
 
 
 def show_in_use(out: Console, in_use: Sequence[InUse]) -> None:
     """Which thresholds are in use, and how many items they predict positive."""
     for one in in_use:
-        out.print(f"in use: {one}", markup=False)
+        out.print(f"in use: {one}")
 
 
 def plain_table(*heads: str) -> Table:

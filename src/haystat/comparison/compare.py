@@ -113,7 +113,10 @@ class Comparison(Shown):
             (row.system, f"{row.value:.4f}", f"{row.low:.4f} to {row.high:.4f}")
             for row in self.standings
         ]
-        verdicts = tuple(f"{d.system}, {d.other}: {d.verdict(self.level)}." for d in duels)
+        verdicts = tuple(
+            f"{'' if d.told else f'{d.system} and {d.other}: '}{d.verdict(self.level)}."
+            for d in duels
+        )
         return Card(
             f"{self.measure} of {len(self.standings)} systems from {self.n_labels:,} labels",
             bars=tuple(bars) if self.n_labels else (),

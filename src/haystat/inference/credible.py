@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from haystat.core.arrays import FloatArray
 from haystat.inference.confidence_sequences import sequence_multiplier
-from haystat.inference.estimate import Estimate
+from haystat.inference.estimate import Estimate, undefined_warning
 from haystat.measures.base import Measure
 
 USUAL = 0.95  # level of an interval
@@ -104,7 +104,8 @@ def credible_estimate(
     undefined = np.isnan(draws).mean(axis=0) >= 1 / 2
     if undefined.any():
         why = measure.undefined(np.median(risks, axis=0))
-        warnings = (why or f"{measure.name} is undefined in most of what is possible", *warnings)
+        why = why or f"{measure.name} is undefined in most of what is possible"
+        warnings = (undefined_warning(why), *warnings)
     draws[:, undefined] = np.nan
     known = np.where(undefined, 0.0, draws)
     values = np.where(undefined, np.nan, np.nanquantile(known, _counted_up(point, measure), axis=0))

@@ -333,10 +333,18 @@ def agreement_warnings(terms: FloatArray, tails: Tails | None) -> list[str]:
         return []
     if tails is None or not tails.possible.any():
         return [
-            "every draw agrees, so the interval has no width; it cannot know of items unlike "
-            "those drawn"
+            "Every draw agrees, so the interval has no width and knows nothing of items unlike "
+            "those drawn. Label more before you rely on it."
         ]
-    return ["every draw agrees, so the interval rests on what other labels of them would tell"]
+    return [
+        "Every draw agrees, so the width of the interval is what other labels would have changed. "
+        "Label more before you rely on it."
+    ]
+
+
+def undefined_warning(why: str) -> str:
+    """A measure that cannot be told, and what to do."""
+    return f"{why}. Label more items."
 
 
 def checked_level(level: float) -> float:

@@ -10,7 +10,7 @@ from haystat.core.arguments import checked_choice
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.inference.diagnostics import weight_summary
 from haystat.inference.drawn_items import DrawnItems
-from haystat.inference.estimate import Estimate, agreement_warnings
+from haystat.inference.estimate import Estimate, agreement_warnings, undefined_warning
 from haystat.inference.importance_tails import Draws, importance_tails
 from haystat.inference.tails import Tails
 from haystat.measures.base import Measure
@@ -172,4 +172,4 @@ def _warnings(
 ) -> list[str]:
     with np.errstate(all="ignore"):
         why = measure.undefined(risk)
-    return [why] if why is not None else agreement_warnings(terms, tails)
+    return agreement_warnings(terms, tails) if why is None else [undefined_warning(why)]

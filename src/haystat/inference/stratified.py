@@ -6,7 +6,7 @@ import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.inference.drawn_items import DrawnItems
-from haystat.inference.estimate import Estimate, agreement_warnings
+from haystat.inference.estimate import Estimate, agreement_warnings, undefined_warning
 from haystat.inference.importance_tails import Draws, possible_steps
 from haystat.inference.tails import SIDES, Tails
 from haystat.measures.base import Measure
@@ -37,7 +37,7 @@ def estimate_stratified(
     unsampled = np.sqrt(max(1 - n / int(stratum_size.sum()), 0.0))
     possible = unsampled * possible_steps(draws, measure, outputs, risk)
     tails = stratified_tails(terms, draws, measure, possible)
-    warnings = [why] if why else agreement_warnings(terms, tails)
+    warnings = [undefined_warning(why)] if why else agreement_warnings(terms, tails)
     return Estimate(
         measure.name,
         measure.components,

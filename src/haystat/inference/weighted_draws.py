@@ -37,7 +37,7 @@ def stratified(pool: View, sample: Sample, measure: Measure, level: float) -> Es
 
 def unanswered(measure: Measure, level: float) -> Estimate:
     """No number yet."""
-    why = "no question is answered yet: ask for labels and tell them"
+    why = "No question is answered yet. Ask for labels and tell them."
     return undefined_estimate(measure.name, measure.components, measure.bounds, level, why)
 
 

@@ -9,14 +9,12 @@ import numpy as np
 
 from haystat import measures
 from haystat.core.arrays import BoolArray, FloatArray
-from haystat.decisions.known_doubts import sample_doubts
 from haystat.inference.assisted import POSTERIOR, same_facts
 from haystat.inference.census import census
 from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
 from haystat.inference.importance import check_options
 from haystat.inference.sample import stage_rng
 from haystat.inference.side_by_side import side_by_side
-from haystat.loop.groups import within_each
 from haystat.loop.ledger import Ledger
 from haystat.loop.reuse import check_reuse
 from haystat.loop.state import State
@@ -43,6 +41,8 @@ def estimate_state(
     view: View = state.pool if pool is None else state.pool.seen_by(pool)
     target = state.measure
     if by is not None:
+        from haystat.loop.groups import within_each  # seldom needed, and slow to import
+
         each = within_each(measure, by, view, ledger.problem.cells)
         found = estimate_state(state, each, level, pool, **options)
         return replace(found, measure=f"{measures.resolve(measure).name} by {by}")
@@ -51,7 +51,7 @@ def estimate_state(
         check_reuse(view, ledger.problem, ledger.design, target)
     share = ledger.unanswered_share()
     if share > 0 and not ledger.any_label:
-        why = "nobody could label any item that was asked about"
+        why = "Nobody could label any item that was asked about. Ask further questions."
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
     if ledger.n_known:
@@ -64,6 +64,7 @@ def estimate_state(
 
 def _sample_doubts(ledger: Ledger) -> list[str]:
     """What is odd about a known sample, given the labels so far."""
+    from haystat.decisions.known_doubts import sample_doubts  # seldom needed
 
     def find() -> list[str]:
         rng = stage_rng(ledger.seed, POSTERIOR + 2)
@@ -127,6 +128,7 @@ def needed(pool: View, ledger: Ledger, measure: Measure) -> BoolArray:
 def nonresponse(n_skipped: int, share: float) -> str:
     """What to know about items that nobody can label; share is of the pool, by weight."""
     return (
-        f"{n_skipped} items were skipped, which stand for about {share:.1%} of the pool; the "
-        "estimate is about the items that can be labelled"
+        f"Items that stand for about {share:.1%} of the pool were skipped ({n_skipped:,} of them), "
+        "and the estimate is about the others. Answer them if somebody can (haystat correct), or "
+        "report how many they are."
     )

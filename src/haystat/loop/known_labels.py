@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from haystat.core.arrays import IntArray
-from haystat.decisions.known_doubts import known_doubts
 from haystat.designs.base import Design
 from haystat.errors import BadOption
 from haystat.pool.base import AnyPool, Order
@@ -42,6 +41,8 @@ class KnownLabels:
                 f"design {design} counts on items that are all equally likely to be labelled and "
                 "takes no known labels; use 'assisted', 'adaptive' or 'passive'"
             )
+        from haystat.decisions.known_doubts import known_doubts  # seldom needed
+
         pool.with_known(parts)  # items that are not there are refused
         return cls(parts, tuple(known_doubts(pool, parts)))
 

@@ -97,7 +97,7 @@ class ClassMeasure(SystemMeasure, ABC):
         if self.positive is None and schema.n_classes > 2:
             raise BadOption(
                 f"{self.name} is of one class and the pool has {schema.n_classes}; give "
-                "`positive`, or take a mean over the classes such as 'f1_macro'"
+                "`positive`, or take every class such as 'f1_per_class', or their mean 'f1_macro'"
             )
         if not schema.numeric and not 0 <= self.positive_index < schema.n_classes:
             raise BadOption(

@@ -36,6 +36,7 @@ INTERVALS = {
 }
 CAP = 20_000
 WORLDS = 25
+HARD = "What makes it hard, by share of the error:"
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +75,7 @@ class Plan(Shown):
         lines = [self._headline(), f"Passive sampling: about {self.passive:,} labels{whole}."]
         lines.append("Expected {} {:.2f}, likely {:.2f} to {:.2f}.".format(*self._expected()))
         if self.hard:
-            lines.append("What makes it hard, by share of the error:")
+            lines.append(HARD)
             lines += [f"  {cause}" for cause in self.hard]
         if len(self.components) > 1:
             named = ", ".join(f"{name} ({share:.0%})" for name, share in self.components.items())
@@ -106,7 +107,7 @@ class Plan(Shown):
             _count(self.labels, self.cap),
             "labels",
             rows=tuple(rows),
-            facts=tuple(str(cause) for cause in self.hard),
+            facts=tuple(map(str, [HARD, *self.hard] if self.hard else [])),
         )
 
     def _columns(self) -> dict[str, list[Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from haystat.inference.estimate import worth_sentence
-from haystat.report.words import amount, headline, listed
+from haystat.report.words import amount, headline, listed, spoken
 
 Data = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ def _found(estimate: Data) -> str:
         return headline(estimate["components"][0], estimate["level"])
     shown = estimate["components"][:3]
     parts = [
-        f"{c['name']} {amount(c['name'], c['value'])} ({amount(c['name'], c['low'])} to "
+        f"{spoken(c['name'])} {amount(c['name'], c['value'])} ({amount(c['name'], c['low'])} to "
         f"{amount(c['name'], c['high'])})"
         for c in shown
         if math.isfinite(c["value"])
@@ -43,11 +43,11 @@ def _cut(report: Data) -> str:
     one = in_use[0]
     found = {c["name"]: c for c in [*report["also"], *report["estimate"]["components"]]}
     known = [
-        f"{name} about {amount(name, found[name]['value'])}"
+        f"{name} is about {amount(name, found[name]['value'])}"
         for name in ("precision", "recall")
         if math.isfinite(found.get(name, {}).get("value", math.nan))
     ]
-    there = f"; there {listed(known)}" if known else ""
+    there = f"; {listed(known)} there" if known else ""
     return (
         f"The threshold in use is {one['threshold']:.4g}: {one['n_predicted']:,} of "
         f"{one['size']:,} items are predicted positive{there}."

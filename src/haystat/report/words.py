@@ -10,6 +10,7 @@ from haystat.inference.estimate import signals_sentence, worth_sentence
 from haystat.measures import MEASURES
 from haystat.measures.base import Measure
 
+ABBREVIATED = ("mcc", "mae", "mse", "rmse")
 #: "of 100 items …"; more where a share is close to none or all
 BASES = (100, 1000, 10_000, 100_000, 1_000_000)
 
@@ -52,17 +53,29 @@ def spelt(value: Any) -> str:
     return str(value)
 
 
+def spoken(name: str) -> str:
+    """A component as a sentence begins with it; names that users gave stay as they are.
+
+    >>> spoken("f1"), spoken("balanced_accuracy"), spoken("mcc"), spoken("new:recall")
+    ('F1', 'Balanced accuracy', 'MCC', 'new:recall')
+    """
+    if name not in MEASURES:
+        return name
+    text = name.replace("_", " ")
+    return text.upper() if name in ABBREVIATED else text[0].upper() + text[1:]
+
+
 def headline(component: Mapping[str, Any], level: float) -> str:
     """One sentence with the estimate and its interval."""
     name, value = component["name"], component["value"]
     if not math.isfinite(value):
-        return f"{name} is not known yet."
+        return f"{spoken(name)} is not known yet."
     low, high = (amount(name, component[end]) for end in ("low", "high"))
     if component["low"] == component["high"]:
-        return f"{name} is {amount(name, value)}."
+        return f"{spoken(name)} is {amount(name, value)}."
     return (
-        f"{name} is about {amount(name, value)}. The true value lies between {low} and {high} "
-        f"with {level:.0%} confidence."
+        f"{spoken(name)} is about {amount(name, value)}. The true value lies between {low} and "
+        f"{high} with {level:.0%} confidence."
     )
 
 

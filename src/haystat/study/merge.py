@@ -32,8 +32,8 @@ from haystat.study.leases import StudyState
 from haystat.study.study import Study
 
 WITHOUT_MODEL = (
-    "studies are taken together by their weighted labels alone, without the model of the assisted "
-    "design; one study for everybody has a narrower interval"
+    "Studies are taken together by their weighted labels alone, without the model of the assisted "
+    "design. Let everybody answer in one study next time: its interval is narrower."
 )
 
 #: setting -> where labels came from that were there before the first question
@@ -61,7 +61,7 @@ def merged_estimate(studies: Sequence[Study], measure: Any = None, level: float 
             check_reuse(state.pool, state.ledger.problem, state.ledger.design, target)
     used = [state for state in states if state.ledger.any_label]
     if not used:
-        why = "no study has a label"
+        why = "No study has a label yet. Answer questions of at least one of them."
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     rows = [state.ledger.drawn_items() for state in used]
     outputs = [state.pool.outputs(part.item) for state, part in zip(used, rows, strict=True)]

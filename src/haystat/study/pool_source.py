@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,10 @@ from haystat.engines.side_tables import Unblocked
 from haystat.errors import BadOption
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import checked_columns
-from haystat.pool.fitted_signals import signal_from_features
-from haystat.pool.memory import Pool
-from haystat.pool.text_signals import from_columns
 from haystat.study.sketch_codec import Records, no_records
+
+if TYPE_CHECKING:
+    from haystat.pool.memory import Pool
 
 #: options of hs.Pool that a file does not hold
 OPTIONS = ("threshold", "strata", "stratify", "branching", "parents", "classes", "seed")
@@ -166,6 +166,8 @@ class PoolFile:
 
     def _in_memory(self) -> tuple[Pool, Records]:
         """The pool whose columns are read whole."""
+        from haystat.pool.memory import Pool  # a study that is opened has a sketch
+
         facts = [*self.columns, *([self.weight] if self.weight else [])]
         signals = [name for kind in SIGNALS for name in getattr(self, kind)]
         names = [*self.score, *self.prediction, *facts, *signals]
@@ -185,6 +187,9 @@ class PoolFile:
 
     def _signals(self, table: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         """Columns that are signals, and signals that are fitted to columns."""
+        from haystat.pool.fitted_signals import signal_from_features
+        from haystat.pool.text_signals import from_columns
+
         signals: dict[str, Any] = {name: table[name] for name in self.signals}
         if self.signal_text:
             signals["text"] = from_columns(table.__getitem__, self.signal_text)

@@ -44,13 +44,6 @@ from haystat.study.pool_source import PoolFile, checked_after, source_of
 from haystat.study.sketch_codec import Records
 from haystat.study.sketch_pool import SketchPool
 from haystat.study.store import Store
-from haystat.study.versions import (
-    ExtendedSource,
-    VersionSource,
-    create_next,
-    earlier_versions,
-    version_name,
-)
 
 CANDIDATES = 100_000  # items that a study file keeps ready
 
@@ -114,6 +107,8 @@ class Study(LeasedLoop):
         source = PoolFile.recorded(self.settings["source"], self.path)
         given = source if pool is None else source_of(pool, show)
         if given is not None and "version" in self.settings:
+            from haystat.study.versions import VersionSource  # here and below: seldom needed
+
             given = VersionSource(given, self.settings)
         self._known = KnownLabels.decode(self.settings)
         self._candidate_source = CandidateSource(self.path, self.pool, given, self._known.parts)
@@ -212,6 +207,8 @@ class Study(LeasedLoop):
         >>> later.path.name, later.n_carried
         ('cats-v2.haystat', 4)
         """
+        from haystat.study.versions import create_next
+
         source = source_of(pool, show)
         target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
         given = {"pool": pool, "show": show, "measure": wanted, "design": self.design}
@@ -235,6 +232,8 @@ class Study(LeasedLoop):
         rows: a pool of the new items, or a PoolFile; show: columns of theirs to show. window and
         options as in hs.Evaluation.extend, the rest as in `next`.
         """
+        from haystat.study.versions import ExtendedSource, create_next
+
         source = ExtendedSource.of(self, source_of(rows, show), window, options)
         target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
         given = {"pool": source, "measure": wanted, "design": self.design}
@@ -289,6 +288,8 @@ class Study(LeasedLoop):
             return self._store.content()
 
     def version_estimates(self, level: float = 0.95) -> list[tuple[str, int, Estimate]]:
+        from haystat.study.versions import earlier_versions, version_name
+
         return [
             (version_name(one.settings), one.n_carried, one.estimate(level=level))
             for one in chain(earlier_versions(self, Study), (self,))

@@ -178,7 +178,7 @@ export const along = (c) => ({
     { calculate: "datum.of == 'items_share' ? 'of all items' : 'of the labels'", as: "what" }],
   mark: { type: "bar", cornerRadiusEnd: 2 },
   encoding: {
-    x: { field: "range", type: "nominal", sort: null, axis: { title: "score up to", labelAngle: 0, labelOverlap: true } },
+    x: { field: "range", type: "nominal", sort: { field: "place", op: "min" }, axis: { title: "score up to", labelAngle: 0, labelOverlap: true } },
     xOffset: { field: "what", sort: ["of all items", "of the labels"] },
     y: { field: "share", type: "quantitative", axis: { title: "share", format: "%", tickCount: 5, domain: false } },
     color: { field: "what", type: "nominal", scale: { domain: ["of all items", "of the labels"], range: [c.faint, c.accent] }, legend: { title: null, orient: "top" } },

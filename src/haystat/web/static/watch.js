@@ -58,6 +58,6 @@ listen((found) => {
   lookOpen();
   if ($("differences")) lookDifferences();
   drawSettling(found.points);
-  drawAlong(found.along.map((bar) => ({ ...bar, range: range(bar) })));
+  drawAlong(found.along.map((bar, place) => ({ ...bar, range: range(bar), place })));
   document.title = `${shown(found.estimate.components[0].value)} · ${boot.study}`;
 }, (on) => { $("dot").className = `dot ${on ? "on" : "off"}`; $("state").textContent = on ? "live" : "away"; });
