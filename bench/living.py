@@ -11,6 +11,8 @@ Lines:
   unrelated  a version whose scores have nothing to do with the first's but the labels: the same
   stream     20,000 items a day, 1% positive, 50 labels a day, recall falls from 0.85 to 0.70 on day
              30 of 60: alarms "below 0.8" within ten days, and before the fall
+  early      the same with the fall on day 5, in a third of the time
+  quiet      the same for 60 days without a fall: false alarms
   sketch     seconds for the next version of a study against those for a first one
 
 Estimates are of F1 on generated pools; the truth is known. Coverage is that of 95% intervals, of
@@ -103,17 +105,17 @@ def second(repeat: int, unrelated: bool = False) -> dict[str, Any]:
     first.run(world.oracle, LABELS, 2 * BATCH)
     scores = world.unrelated() if unrelated else world.related()
     fresh = hs.Evaluation(pool_of(scores), random_state=repeat + 10**6)
-    wanted = width(fresh.run(world.oracle, LABELS, 2 * BATCH))
+    anew = fresh.run(world.oracle, LABELS, 2 * BATCH)
     later = first.next(pool_of(scores))
-    spent = until(later, world, wanted, 2 * LABELS)
+    spent = until(later, world, width(anew), 2 * LABELS)
     truth = world.f1(scores)
     change = hs.change(first, later)
     difference = {
         "hit": change.model.low <= truth - before <= change.model.high,
         "error": change.model.value - (truth - before),
     }
-    found = {"spent": spent, "fresh": LABELS}
-    return {**found, "later": held(later.estimate(), truth), "difference": difference}
+    found = {"spent": spent, "fresh": LABELS, "difference": difference}
+    return {**found, "later": held(later.estimate(), truth), "anew": held(anew, truth)}
 
 
 def five(repeat: int) -> dict[str, Any]:
@@ -132,26 +134,26 @@ def five(repeat: int) -> dict[str, Any]:
     return {"spent": spent, "fresh": 5 * LABELS, "later": last}
 
 
-def stream(repeat: int) -> dict[str, Any]:
-    """When the alarm comes, in days after the fall; negative where it is false."""
+def stream(repeat: int, fall: int = FALL) -> dict[str, Any]:
+    """When the alarm comes, in days after the fall; not above 0 where it is false."""
     rng, truth, now = np.random.default_rng([repeat, 60]), {}, None
     alarm = hs.Alarm("recall", below=0.8, days=DAYS)
     for day in range(DAYS):
         label = (rng.random(PER_DAY) < 0.01).astype(int)
-        at = norm.ppf(0.85 if day < FALL else 0.70)
+        at = norm.ppf(0.85 if day < fall else 0.70)
         scores = rng.normal(np.where(label == 1, at, -3.6), 1.0)
         ids = PER_DAY * day + np.arange(PER_DAY)
         truth.update(zip(ids.tolist(), label.tolist(), strict=True))
         rows = hs.Pool(scores, ids=ids, threshold=0.0, columns={"day": np.full(PER_DAY, day)})
         today = hs.measures.Within(hs.measures.Recall(), column="day", equals=day)
         if now is None:
-            now = hs.Evaluation(rows, today, random_state=repeat)
+            now = hs.Evaluation(rows, today, "watch", below=0.8, random_state=repeat)
         else:
             now = now.extend(rows, window=("day", 8), measure=today)
         for _ in range(2):
             now.tell({query.item: truth[query.item] for query in now.ask(25)})
         if alarm.look(now).raised:
-            return {"alarm": day - FALL + 1}
+            return {"alarm": day - fall + 1}
     return {"alarm": DAYS}
 
 
@@ -176,6 +178,8 @@ LINES = {
     "five": five,
     "unrelated": partial(second, unrelated=True),
     "stream": stream,
+    "early": partial(stream, fall=5),
+    "quiet": partial(stream, fall=DAYS),
     "sketch": sketch,
 }
 
@@ -191,7 +195,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, float]:
         "spent": float(np.mean([row["spent"] for row in rows])),
         "ratio": float(np.sum([r["spent"] for r in rows]) / np.sum([r["fresh"] for r in rows])),
     }
-    for name in ("later", "difference"):
+    for name in ("later", "difference", "anew"):
         parts = [row[name] for row in rows if name in row]
         if parts:
             error = np.array([part["error"] for part in parts])

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import haystat as hs
-from haystat.decisions.alarm import MOST_PER_DAY, new_draws
+from haystat.decisions.alarm import FALLS, new_draws
 from haystat.errors import BadOption, DuplicateId, NoSupport, PoolError, UnknownName
 from haystat.study import Study, verify
 
@@ -99,13 +99,13 @@ def test_rows_that_do_not_fit_are_refused():
         first.extend([0.1, 0.2])
 
 
-def days(stream, n, n_labels, seed):
+def days(stream, n, n_labels, seed, design=None):
     """Evaluations of successive days, each with its labels."""
     now = None
     for number in range(n):
         pool = stream.day(number)
         if now is None:
-            now = hs.Evaluation(pool, of_day(number), random_state=seed)
+            now = hs.Evaluation(pool, of_day(number), design, random_state=seed)
         else:
             now = now.extend(pool, window=("day", 5), measure=of_day(number), strata=24)
         stream.answer(now, n_labels)
@@ -119,7 +119,18 @@ def test_an_alarm_is_raised_after_a_fall_and_not_before():
         assert not (seen.raised and seen.day <= 6)
     assert alarm.raised
     assert len(alarm.looks) == 14
-    assert max(look.wealth for look in alarm.looks) <= MOST_PER_DAY
+    assert 5 < max(look.wealth for look in alarm.looks) <= 1 / (1 - alarm.level)
+
+
+def test_labels_for_an_alarm_go_where_they_tell_most_and_everywhere_at_times():
+    near = {}
+    for design in ("watch", "assisted"):
+        *_, now = days(Stream(4), 3, 40, 4, design)
+        score = now.pool.scores[[now.pool.index_of(answer.item) for answer in now.answers], 0]
+        near[design] = np.mean((score > -1.5) & (score < 0))
+        stages = now.state.ledger.finished()
+        assert np.all(stages[-1][0].inclusion[now.state.ledger.problem.losses.support.any(1)] > 0)
+    assert near["watch"] > near["assisted"]
 
 
 def test_bets_on_a_day_gain_nothing_on_average_where_nothing_has_fallen():
@@ -131,20 +142,20 @@ def test_bets_on_a_day_gain_nothing_on_average_where_nothing_has_fallen():
         positives = [item for item in range(PER_DAY, 2 * PER_DAY) if stream.label[item]]
         scores = dict(zip(now.pool.ids.tolist(), now.pool.scores[:, 0].tolist(), strict=True))
         recall = np.mean([scores[item] >= 0 for item in positives])
-        wealth.append(hs.Alarm("recall", below=recall).wealth(now))
+        wealth.append(hs.Alarm("recall", below=recall).wealth(now).mean())
     error = np.std(wealth) / np.sqrt(len(wealth))
     assert np.mean(wealth) < 1 + 3 * error
     assert np.std(wealth) > 0.1  # bets were made
 
 
-def test_evidence_is_a_mixture_over_the_day_of_the_fall(monkeypatch):
+def test_evidence_is_a_mixture_over_the_day_and_the_size_of_the_fall(monkeypatch):
     alarm = hs.Alarm("recall", below=0.8, days=3)
-    gains = [0.5, 2.0, 3.0, 4.0]
+    gains = np.outer([0.5, 2.0, 3.0, 3.0], np.linspace(0.5, 1.5, len(FALLS)))
     monkeypatch.setattr(alarm, "wealth", lambda loop: gains[len(alarm.looks)])
     share = [0.3, 0.3, 0.3, 0.05]
     for day in range(1, 5):
         seen = alarm.look(None)
-        started = sum(share[s] * np.prod(gains[s:day]) for s in range(day))
+        started = sum(share[s] * np.prod(gains[s:day], axis=0).mean() for s in range(day))
         assert seen.evidence == pytest.approx(started + 1 - sum(share[:day]))
     assert not seen.raised
 
@@ -161,7 +172,7 @@ def test_only_draws_of_new_items_count_for_a_day():
 
 def test_an_alarm_says_what_it_needs():
     evaluation = hs.Evaluation(Stream(6).day(0), "precision")
-    assert hs.Alarm("precision", below=0.5).wealth(evaluation) == 1.0
+    assert hs.Alarm("precision", below=0.5).wealth(evaluation).tolist() == [1.0] * len(FALLS)
     stream = Stream(6)
     evaluation = hs.Evaluation(stream.day(0), hs.measures.Accuracy(), random_state=0)
     stream.answer(evaluation, 30)
@@ -169,6 +180,12 @@ def test_an_alarm_says_what_it_needs():
         hs.Alarm(hs.measures.Within(hs.measures.Recall(), column="day", equals=0), below=0.5).look(
             evaluation
         )
+    passive = hs.Evaluation(Stream(6).day(0), "recall", "passive", random_state=0)
+    stream.answer(passive, 5)
+    with pytest.raises(BadOption, match="design='watch'"):
+        hs.Alarm("recall", below=0.5).look(passive)
+    with pytest.raises(BadOption, match="below is 1"):
+        hs.Evaluation(Stream(6).day(0), "recall", "watch", below=1.0)
     for wrong in ({"below": "0.8"}, {"below": True}, {"below": 0.8, "days": 0}):
         with pytest.raises(BadOption):
             hs.Alarm("recall", **wrong)

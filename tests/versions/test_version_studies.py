@@ -226,6 +226,8 @@ def test_commands_for_the_next_version(world, run, tmp_path):
     made = json.loads(run("next", "a.haystat", "feb.csv", "-o", "b.haystat", "--json"))
     assert made["version"] == "v2"
     assert 0 < made["carried"] < 100
+    young = run("next", "a.haystat", "feb.csv", "-o", "c.haystat", "--max-age", "1h", "--json")
+    assert json.loads(young)["carried"] == made["carried"]
     with Study.open("b.haystat") as study:
         world.answer(study, 40)
         assert study.settings["measure"] == "f1"

@@ -11,6 +11,7 @@ import haystat as hs
 from haystat.designs.clocks import Start, take
 from haystat.designs.continued import effective_counts
 from haystat.errors import BadOption, PoolError
+from haystat.loop import versions as loop_versions
 from haystat.models.regions import Regions
 from haystat.pool import version as versions
 from haystat.pool.version import Drawn
@@ -23,6 +24,8 @@ def test_labels_of_items_that_are_still_there_count_on(world):
     there = {item for item in asked if item in set(world.ids[1].tolist())}
     assert {answer.item for answer in later.answers} == there
     assert later.n_carried == later.n_labels == len(there) < len(asked)
+    cut_otherwise = first.next(world.pool(1, strata=7, threshold=0.4))
+    assert {answer.item for answer in cut_otherwise.answers} == there
     assert not there & set(world.answer(later, 50))
     assert later.settings["version"]["name"] == "spring"
     assert later.next(world.pool(0)).settings["version"]["name"] == "v3"
@@ -116,6 +119,48 @@ def test_a_version_with_scores_of_another_kind_is_not_misled_by_where_labels_lie
     assert abs(np.mean(errors)) < 0.05
 
 
+def test_the_score_before_is_a_signal_unless_it_is_the_same(world, tmp_path):
+    first = hs.Evaluation(world.pool(0), random_state=1)
+    world.answer(first, 100)
+    later = first.next(world.pool(1))
+    assert later.pool.signals.names == (versions.EARLIER,)
+    steps = later.pool.earlier
+    there = np.isin(world.ids[1], world.ids[0])
+    assert np.array_equal(steps > 0, there)
+    before = world.scores[0][world.ids[1][there]]
+    assert np.all(np.diff(steps[there][np.argsort(before)].astype(int)) >= 0)
+    later.save(tmp_path / "later.jsonl")
+    again = hs.Evaluation.load(tmp_path / "later.jsonl", world.pool(1))
+    assert np.array_equal(again.pool.earlier, steps)
+    assert first.next(world.pool(0)).pool.signals is None
+    # What the labels were drawn by is kept as long as the score stays.
+    came = later.extend(hs.Pool([0.5, -3.0], ids=[10**6, 10**6 + 1]), strata=32)
+    assert np.array_equal(came.pool.earlier, [*steps, 0, 0])
+
+
+def test_labels_drawn_by_another_score_tell_more_with_that_score(make_world, monkeypatch):
+    errors, widths = [], []
+    steps = loop_versions.earlier_steps
+    for seed in range(3):
+        world = make_world(6000, seed=seed)
+        label, rng = np.array(list(world.label.values())), np.random.default_rng([seed, 1])
+        other = np.where(label == 1, rng.normal(-1, 1.5, 6000), rng.normal(-4, 1.2, 6000))
+        first = hs.Evaluation(world.pool(0), random_state=seed)
+        first.run(world.oracle, 300, 150)
+        found = []
+        for known in (steps, lambda *given: None):
+            monkeypatch.setattr(loop_versions, "earlier_steps", known)
+            later = first.next(hs.Pool(other, strata=32, threshold=0.0))
+            found.append(later.run(world.oracle, 100, 50))
+        positive = other >= 0
+        truth = 2 * np.sum(positive & (label == 1)) / (positive.sum() + label.sum())
+        errors.append(found[0].value - truth)
+        widths.append([np.ptp(estimate.interval) for estimate in found])
+    aware, blind = np.mean(widths, axis=0)
+    assert aware < 0.85 * blind
+    assert abs(np.mean(errors)) < 3 * aware / 3.92 / np.sqrt(len(errors))
+
+
 def test_few_new_labels_reach_the_width_of_a_fresh_evaluation(make_world):
     widths = []
     for seed in range(3):
@@ -204,7 +249,7 @@ def test_many_probabilities_become_few_levels_and_labels_are_put_back_for_it():
 
 
 def test_levels_do_not_change_where_cells_lie_nor_what_is_a_mass(make_world):
-    world = make_world(2000, came=600)
+    world = make_world(2000, came=600, noise=0.0)
     scores = [np.where(part < -2.5, -9.0, part) for part in world.scores]  # half share one score
     pools = [
         hs.Pool(part, ids=ids, strata=16, threshold=0.0)

@@ -1,43 +1,49 @@
 """An alarm that is valid although somebody looks every day: a measure has fallen below a level.
 
-Every day has items of its own. Bets on the day's draws (inference of the guaranteed interval) have
-an expected gain of at most nothing if the measure of that day's items is not below the level,
-whatever was drawn and learnt before: the wealth W of a day is an e-value. If the fall came on day
-s, the wealth of the days from s on, multiplied, grows. A mixture over s,
+Every day has items of its own. Bets on the day's draws (inference/growth.py) have an expected gain
+of at most nothing if the measure of that day's items is not below the level, whatever was drawn and
+learnt before: the wealth W of a day is an e-value. If the measure fell on day s, the wealth of the
+days from s on, multiplied, grows, most of all that of bets that had a fall of this size in mind. A
+mixture over s and over falls f,
 
-    E_t = sum over s <= t of v_s W_s ... W_t + sum over s > t of v_s,   sum of all v = 1,
+    E_t = mean over f of sum over s <= t of v_s W_sf ... W_tf + sum over s > t of v_s,   sum of v 1,
 
-is 1 on average as long as no day is below the level, and so it ever reaches 1 / alpha with
+is 1 on average at most as long as no day is below the level, and so it ever reaches 1 / alpha with
 probability alpha at most (Ville's inequality). What the model of the labels says of the items
-before the day's draws enters as the guess that bets improve upon: good guesses make them gain, none
-can make them wrong. A day's wealth is capped: the measure of few items may lie below by chance.
+before the day's draws tells what to bet: good guesses make bets gain, none can make them wrong. A
+day's wealth is capped at 1 / alpha: the measure of few items may lie below the level by chance,
+and with little put on each day no day raises an alarm alone.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from haystat import measures
 from haystat.core.arguments import brief, checked_integer
+from haystat.core.arrays import FloatArray
+from haystat.designs.watch import fallen
 from haystat.errors import BadOption, NoSupport
 from haystat.inference.estimate import checked_level
 from haystat.inference.fractions import linear_fractional
+from haystat.inference.growth import wealth_below
 from haystat.inference.guarantee import rates_between
-from haystat.inference.guaranteed_interval import Bets, StageDraws
+from haystat.inference.guaranteed_interval import StageDraws, logical_bounds
+from haystat.inference.sample import stage_rng
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 
-MOST_PER_DAY = 10.0  # of a day's wealth, so that a single odd day raises no alarm
+FALLS = np.array([0.25, 0.5, 1.0])  # as shares of the way from the largest value to the level
 AT_ONCE = 0.9  # share of the bets that is put on the days that are planned
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a day's labels say: their wealth, the evidence of all days, and whether it is enough."""
+    """What a day's labels say: the mean wealth of the bets, the evidence of all days, if enough."""
 
     day: int
     wealth: float
@@ -53,7 +59,8 @@ class Alarm:
     slower.
 
     `look` takes the evaluation of a day, its questions answered: one of the day's items alone, or
-    the next version of one (`extend`), of which the items that are new are looked at.
+    the next version of one (`extend`), of which the items that are new are looked at. With
+    design="watch" (and below=…) labels go where the alarm learns most from them.
 
     >>> import numpy as np, haystat as hs
     >>> rng = np.random.default_rng(0)
@@ -78,7 +85,7 @@ class Alarm:
         self.level = checked_level(level)
         self.days = checked_integer("days", days, smallest=1)
         self.looks: list[Look] = []
-        self._started = 0.0  # wealth of what was put on the days so far
+        self._started = np.zeros(len(FALLS))  # wealth of what was put on the days so far
 
     @property
     def raised(self) -> bool:
@@ -92,27 +99,29 @@ class Alarm:
         put = self._share(day)
         self._started = (self._started + put) * wealth
         left = 1.0 - sum(self._share(d) for d in range(1, day + 1))
-        evidence = self._started + max(left, 0.0)
-        found = Look(day, wealth, evidence, evidence >= 1 / (1 - self.level))
+        evidence = float(self._started.mean()) + max(left, 0.0)
+        found = Look(day, float(wealth.mean()), evidence, evidence >= 1 / (1 - self.level))
         self.looks.append(found)
         return found
 
-    def wealth(self, loop: Any) -> float:
-        """What bets on "below" have made of 1 with a day's draws, MOST_PER_DAY at most."""
+    def wealth(self, loop: Any) -> FloatArray:
+        """What bets on "below" have made of 1 with a day's draws, one for each fall; capped."""
         if not hasattr(type(loop), "whole_pool"):
             raise BadOption(f"{brief(loop)} is no evaluation or study; give that of the day")
-        state = loop.state
+        state, nothing = loop.state, np.ones(len(FALLS))
         draws, example = new_draws(state.ledger)
         if len(draws.cell) == 0:
-            return 1.0
+            return nothing
         target = _within(self.measure.bind(state.pool.schema), state.measure)
         totals = linear_fractional(target, 0, example, state.ledger.problem.n_classes)
-        bets = Bets(draws, *totals)
-        low, high = bets.range
-        if not low < self.below:
-            return 0.0 if low > self.below else 1.0
-        wealth = 1.0 if self.below > high else bets.wealth(self.below, -1)[1]
-        return min(wealth, MOST_PER_DAY)
+        low, high = logical_bounds(
+            replace(draws, cell=draws.cell[:0], label=draws.label[:0]), *totals
+        )
+        if not low < self.below < high:
+            return nothing * (low <= self.below)
+        aims = [max(fallen(self.below, high, fall), low) for fall in FALLS]
+        given, enough = (draws, *totals, self.below), 1 / (1 - self.level)
+        return np.minimum([wealth_below(*given, aim, enough) for aim in aims], enough)
 
     def _share(self, day: int) -> float:
         """What is put on a fall that comes on a day: alike on all days that are planned."""
@@ -138,6 +147,11 @@ def new_draws(ledger: Any) -> tuple[StageDraws, Outputs]:
 
     Those of a part of the cells, at the same rates, are draws without replacement from that part.
     """
+    if not ledger.design.by_model:
+        raise BadOption(
+            f"an alarm looks at labels of design 'watch' or of the default, not of "
+            f"{ledger.design}; make the evaluation with design='watch'"
+        )
     problem, stages = ledger.problem, ledger.finished()
     before = problem.cells.before
     n_cells, n_classes = len(problem.cells), problem.n_classes
@@ -157,12 +171,22 @@ def new_draws(ledger: Any) -> tuple[StageDraws, Outputs]:
     columns = [np.concatenate(part) for part in zip(*kept, strict=True)] if kept else []
     stage, cell, label = columns or (np.zeros(0, np.int64),) * 3
     rates = _rates(inclusion)[:, fresh]
-    shares = None
-    if before is not None and len(rates):
-        guess = ledger.design.carried_shares(ledger)[fresh]
-        shares = np.broadcast_to(guess, (len(rates), len(guess), n_classes)).copy()
+    guess = shares_before(ledger, stages[:first])[fresh]
+    shares = np.broadcast_to(guess, (len(rates), len(guess), n_classes))
     draws = StageDraws(problem.cells.size[fresh], stage, cell, label, rates, shares)
     return draws, problem.cells.example.take(np.flatnonzero(fresh))
+
+
+def shares_before(ledger: Any, stages: list[Any]) -> FloatArray:
+    """The model's label shares after these stages alone, the first of an evaluation, (K, C)."""
+    problem, design = ledger.problem, ledger.design
+    state = design.start(problem, stage_rng(ledger.seed, 0))
+    labelled = state.labelled.copy()
+    for stage, label in stages:
+        cell, told = problem.cells.of_item[stage.item].astype(np.int64), label >= 0
+        np.add.at(labelled, (cell[told], label[told]), 1)
+    share: FloatArray = design._fitted(replace(state, labelled=labelled)).share
+    return share
 
 
 def _rates(inclusion: list[Any]) -> Any:

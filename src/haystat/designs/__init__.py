@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from haystat.designs.passive import Passive
     from haystat.designs.replacement import ReplacementDesign
     from haystat.designs.stratified import Stratified
+    from haystat.designs.watch import Watch
 
 DESIGNS: MutableMapping[str, Callable[..., Design]] = LazyTable(
     "haystat.designs",
@@ -32,6 +33,7 @@ DESIGNS: MutableMapping[str, Callable[..., Design]] = LazyTable(
         "adaptive": "adaptive:Adaptive",
         "adaptive_flat": "adaptive:AdaptiveFlat",
         "assisted": "assisted:Assisted",
+        "watch": "watch:Watch",
     },
 )
 
@@ -108,6 +110,7 @@ __all__ = [
     "ReplacementDesign",
     "Sheet",
     "Stratified",
+    "Watch",
     "default_name",
     "default_names",
     "recorded",
@@ -124,5 +127,6 @@ __getattr__, __dir__ = lazy_names(
         "passive": "Passive",
         "replacement": "ReplacementDesign",
         "stratified": "Stratified",
+        "watch": "Watch",
     },
 )

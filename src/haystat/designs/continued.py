@@ -20,11 +20,12 @@ from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.designs.assisted import Assisted, AssistedState
 from haystat.designs.base import Batch, Design
 from haystat.designs.clocks import Start
+from haystat.designs.watch import Watch
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate
 from haystat.inference.guarantee import Guarantee, rates_between
 from haystat.inference.guaranteed_interval import StageDraws
-from haystat.inference.sample import Sample, stage_rng
+from haystat.inference.sample import Sample
 from haystat.measures.base import Measure
 from haystat.models.label_view import LabelView
 from haystat.models.regions import Regions
@@ -95,15 +96,6 @@ class Continued(Assisted):
         before = before_of(problem).inclusion > 0
         return np.asarray(super().covers(problem) | before[:, None])
 
-    def carried_shares(self, sample: Sample) -> FloatArray:
-        """The model's label shares before the first draw of this version, (K, C)."""
-        problem, (stage, label) = sample.problem, sample.finished()[0]
-        cell, told = problem.cells.of_item[stage.item].astype(np.int64), label >= 0
-        state = self.start(problem, stage_rng(sample.seed, 0))
-        labelled = state.labelled.copy()
-        np.add.at(labelled, (cell[told], label[told]), 1)
-        return self._fitted(replace(state, labelled=labelled)).share
-
     def _before(self, problem: Problem) -> tuple[FloatArray, Start | None]:
         before = before_of(problem)
         return before.inclusion, Start.at(before.drawn, before.inclusion)
@@ -111,6 +103,11 @@ class Continued(Assisted):
     def _seen(self, state: AssistedState, inclusion: FloatArray) -> AssistedState:
         parts = {field.name: getattr(state.view, field.name) for field in fields(LabelView)}
         return replace(state, view=WeightedView(**parts, inclusion=inclusion))
+
+
+@dataclass(frozen=True)
+class ContinuedWatch(Watch, Continued):
+    """The design for an alarm from where an earlier version left off."""
 
 
 def guarantee_after(sample: Sample, guarantee: Guarantee) -> Guarantee:
@@ -139,14 +136,17 @@ def guarantee_after(sample: Sample, guarantee: Guarantee) -> Guarantee:
 
 def continued(design: Design) -> Design:
     """The same design from where an earlier version left off, or an error."""
-    if type(design) is Continued:
+    if isinstance(design, Continued):
         return design
-    if type(design) is not Assisted:
+    kinds: dict[type, type[Continued]] = {Assisted: Continued, Watch: ContinuedWatch}
+    kind = kinds.get(type(design))
+    if kind is None:
         raise BadOption(
             f"design {design} cannot go on from labels of an earlier version; use the default, "
             "design='assisted'"
         )
-    return Continued(**{field.name: getattr(design, field.name) for field in fields(design)})
+    given: Any = design
+    return kind(**{field.name: getattr(given, field.name) for field in fields(given)})
 
 
 def before_of(problem: Problem) -> Before:

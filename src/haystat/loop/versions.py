@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from haystat.core.arguments import brief, checked_text
 from haystat.core.arrays import FloatArray, IntArray
@@ -20,7 +21,16 @@ from haystat.loop.state import Answer, State
 from haystat.pool.cells import Cells
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
-from haystat.pool.version import MOST_LEVELS, Drawn, VersionPool, in_memory, order_seed, places_in
+from haystat.pool.version import (
+    MOST_LEVELS,
+    Drawn,
+    VersionPool,
+    earlier_steps,
+    in_memory,
+    order_seed,
+    places_in,
+    with_earlier,
+)
 
 LONGEST_NAME = 100  # characters
 VERSIONS = 2**31 + 2**30  # added to the number of a version, for a randomness of its own
@@ -46,17 +56,18 @@ class Version:
     def settings(self) -> dict[str, Any]:
         """What the version adds to the settings of an evaluation."""
         drawn = self.pool.drawn
-        packed = zlib.compress(drawn.level.astype(_width(drawn.inclusion)).tobytes(), 6)
         about = {
             "name": self.name,
             "number": self.number,
             "ancestors": list(self.ancestors),
             "oldest": None if self.oldest is None else stamp(self.oldest),
             "order": self.pool.seed,
-            "level": base64.b64encode(packed).decode(),
+            "level": _packed(drawn.level.astype(_width(drawn.inclusion))),
             "inclusion": drawn.inclusion.tolist(),
             "item": drawn.item.tolist(),
         }
+        if self.pool.earlier is not None:
+            about["earlier"] = _packed(self.pool.earlier)
         if self.pool.to_fit:
             about["fitted_to"] = [self.answers[item].label for item in drawn.item.tolist()]
         return {"version": about}
@@ -113,8 +124,11 @@ def next_version(
     chance, was_drawn = np.where(there, of_item[place], 0.0), there & kept[place]
     drawn = Drawn.of(chance, was_drawn, keys_of(pool.ids), seed, most_levels)
     answers = {item: told[int(place[item])] for item in drawn.item.tolist()}
-    pool = fitted_to(pool, drawn.item, [answers[item].label for item in drawn.item.tolist()])
-    version = VersionPool.following(pool, drawn, order_seed(old.seed or 0, number))
+    earlier = earlier_steps(old, pool, place)
+    label = [answers[item].label for item in drawn.item.tolist()]
+    pool = fitted_to(with_earlier(pool, earlier), drawn.item, label)
+    order = order_seed(old.seed or 0, number)
+    version = VersionPool.following(pool, drawn, order, earlier=earlier)
     ancestors = (*ancestors_of(settings), int(settings["seed"]))
     return Version(given, number, seed, version, answers, oldest, ancestors)
 
@@ -154,23 +168,32 @@ def version_pool(settings: Mapping[str, Any], pool: Any) -> Any:
     about = settings.get("version")
     if about is None:
         return pool
-    packed = zlib.decompress(base64.b64decode(about["level"]))
-    level = np.frombuffer(packed, dtype=_width(about["inclusion"]))
+    level = _unpacked(about["level"], _width(about["inclusion"]))
     if len(level) != pool.size:
         raise BadOption(
             f"the pool has {pool.size} items and the version was made of {len(level)}; give the "
             "pool that it was made of"
         )
     drawn = Drawn(level, np.array(about["inclusion"]), np.array(about["item"], dtype=np.int64))
+    earlier = _unpacked(about["earlier"], np.uint8) if "earlier" in about else None
+    pool = with_earlier(pool, earlier)
     if "fitted_to" in about:
         pool = fitted_to(pool, drawn.item, about["fitted_to"])
-    return VersionPool.following(pool, drawn, int(about["order"]))
+    return VersionPool.following(pool, drawn, int(about["order"]), earlier=earlier)
 
 
 def fitted_to(pool: Pool, item: IntArray, label: Sequence[Any]) -> Pool:
     """The pool with its signals fitted to labels of items, (n,) each; None is no label."""
     told = [number for number, one in enumerate(label) if one is not None]
     return pool.fitted(item[told], [label[k] for k in told]) if pool.to_fit else pool
+
+
+def _packed(numbers: NDArray[Any]) -> str:
+    return base64.b64encode(zlib.compress(numbers.tobytes(), 6)).decode()
+
+
+def _unpacked(text: str, kind: type[np.integer[Any]]) -> NDArray[Any]:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
 
 
 def _width(inclusion: Sequence[float] | FloatArray) -> type[np.integer[Any]]:

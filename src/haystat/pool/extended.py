@@ -10,7 +10,7 @@ from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, IntArray
 from haystat.errors import BadOption, DuplicateId, PoolError, UnknownName
 from haystat.pool.memory import Pool
-from haystat.pool.version import in_memory
+from haystat.pool.version import EARLIER, in_memory
 
 
 def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tuple[Pool, IntArray]:
@@ -32,7 +32,8 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
             f"the rows have the columns {sorted(rows.columns)} and the pool "
             f"{sorted(pool.columns)}; make them alike"
         )
-    if any(one.signals is not None or one.to_fit for one in (pool, rows)):
+    signals = {name for one in (pool, rows) if one.signals for name in one.signals.names}
+    if signals - {EARLIER} or pool.to_fit or rows.to_fit:
         raise BadOption("a pool with signals cannot be extended; make one of all rows, use next()")
     if not pool.classes:
         raise BadOption("labels that are numbers cannot be carried over; make a new pool")

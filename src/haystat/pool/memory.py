@@ -283,9 +283,16 @@ class Pool(Shown):
         keys = self._ids.keys(0, self.size)
         found = {name: one.fitted(keys, item, number) for name, one in self.to_fit.items()}
         told = {name: values for name, values in found.items() if values is not None}
+        pool = self.with_signal(**told)
+        pool._signal_values = self._signal_values  # to be fitted anew after more labels
+        return pool
+
+    def with_signal(self, **values: NDArray[Any]) -> Self:
+        """The same pool with further signals, or with others in their place."""
         pool = copy.copy(self)
         pool.__dict__.pop("fingerprint", None)
-        pool.signals = read_signals({**self._signal_values, **told}, self._predictions)
+        pool._signal_values = {**self._signal_values, **values}
+        pool.signals = read_signals(pool._signal_values, self._predictions)
         return pool
 
     def index_of(self, item: Any) -> int:

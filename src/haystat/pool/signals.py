@@ -172,7 +172,7 @@ def read_signals(
     if not values:
         return None
     predicted = predictions.mean(axis=1)
-    place = {name: _place(_ordered(one, predicted)) for name, one in values.items()}
+    place = {name: places(_ordered(one, predicted)) for name, one in values.items()}
     coordinates = _taken_together(place, predicted)
     share = float(np.clip(predicted.mean(), 0.5 / len(predicted), 1 - 0.5 / len(predicted)))
     starts = np.log1p(-share) - np.log(share) + (FINE if len(coordinates) <= FINE_UP_TO else COARSE)
@@ -197,7 +197,7 @@ def _ordered(values: NDArray[Any], predicted: FloatArray) -> FloatArray:
     return np.asarray(np.where(values == "", np.nan, share[code]))
 
 
-def _place(values: FloatArray) -> Places:
+def places(values: FloatArray) -> Places:
     """t = -logit(mid-rank) among the items that have the signal, (M,)."""
     from scipy.stats import rankdata  # takes half a second to import
 
@@ -217,7 +217,7 @@ def _taken_together(place: Mapping[str, Places], predicted: FloatArray) -> dict[
     first = sorted(place, key=lambda name: -gap[name])[: MOST - 1]
     rest = [np.nan_to_num(column) for name, column in place.items() if name not in first]
     mean = np.mean(rest, axis=0)
-    return {name: place[name] for name in place if name in first} | {OTHERS: _place(mean)}
+    return {name: place[name] for name in place if name in first} | {OTHERS: places(mean)}
 
 
 def _gap(place: Places, chosen: NDArray[np.bool_]) -> float:

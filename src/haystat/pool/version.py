@@ -3,7 +3,9 @@
 Items that had the same probability of being drawn in earlier versions are of one level. A cell of
 the new version is cut by level, so that all its items were equally likely to have been drawn
 before. Which of them were is then as good as random, whatever cells they lay in then, and what is
-drawn from now on adds to that probability.
+drawn from now on adds to that probability. What the labels were drawn by, the score before, is a
+signal of the new version: else its model would take for alike what differs in both, the label and
+the probability of having one.
 """
 
 from __future__ import annotations
@@ -24,11 +26,14 @@ from haystat.pool.cells import Before, Candidates, Cells, first_items
 from haystat.pool.fingerprint import digest_of
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of, permanent_numbers, round_keys, unit_numbers
+from haystat.pool.signals import places
 from haystat.pool.strata import renumber
 
 MOST_LEVELS = 64  # of inclusion probabilities that are kept apart
 COARSER = 1.02  # by which levels are made wider until they are few enough
 THINNING, ORDER = 0x7468696E, 0x6F726465  # added to a seed for randomness of another kind
+EARLIER = "earlier_score"  # the signal that the score of the version before is
+STEP, MIDDLE = 0.125, 128  # of its place, and the number of the step at 0; 0 is no score
 
 
 @dataclass(frozen=True)
@@ -91,21 +96,31 @@ def _levels(values: FloatArray, most: int) -> IntArray:
 class VersionPool(Pool):
     """A pool some of whose items were drawn in earlier versions.
 
-    apart (M,), where given, numbers kinds of items that the model is to tell apart.
+    apart (M,), where given, numbers kinds of items that the model is to tell apart. earlier (M,),
+    where it is a signal, has steps of the place of the score before.
     """
 
     drawn: Drawn
     apart: IntArray | None
+    earlier: NDArray[np.uint8] | None
 
     @classmethod
-    def following(cls, pool: Pool, drawn: Drawn, seed: int, apart: IntArray | None = None) -> Self:
+    def following(
+        cls,
+        pool: Pool,
+        drawn: Drawn,
+        seed: int,
+        apart: IntArray | None = None,
+        earlier: NDArray[np.uint8] | None = None,
+    ) -> Self:
         """The pool with what was drawn before; seed is that of the order of its items.
 
-        The order must not be one that items were drawn by before.
+        The order must not be one that items were drawn by before. The pool has `earlier` as a
+        signal already (with_earlier).
         """
         result = cls.__new__(cls)
         result.__dict__.update({k: v for k, v in pool.__dict__.items() if k != "fingerprint"})
-        result.drawn, result.seed, result.apart = drawn, seed, apart
+        result.drawn, result.seed, result.apart, result.earlier = drawn, seed, apart, earlier
         return result
 
     @cached_property
@@ -172,14 +187,43 @@ class DrawnFirst:
 
     def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
         """The first n items of `cell`, fewer if it has fewer; u in [0, 1)."""
-        n = min(n, int(self._size[cell]))
-        item = np.array([self.take(cell, rank) for rank in range(n)], dtype=np.int64)
+        n, front = min(n, int(self._size[cell])), self._front.get(cell, [])
+        found = self._order.first(cell, n + len(front))[0]
+        rest = found[~np.isin(found, front)]
+        item = np.concatenate([np.array(front, dtype=np.int64), rest])[:n]
         ids = [self._pool.id_of(position) for position in item.tolist()]
         return item, unit_numbers(ids, self._pool.seed or 0)
 
     def prepare(self, n: Sequence[int]) -> Sequence[int]:
         """A pass over items in memory is cheap enough when it is needed."""
         return n
+
+
+def earlier_steps(old: Pool, new: Pool, place: IntArray) -> NDArray[np.uint8] | None:
+    """Where the score before put each item of the new pool, (M,), in steps; 0 if it had none.
+
+    place (M,) is that of the items in the old pool, -1 where they are new. If the scores are the
+    same, it is the score before those. None where it can tell nothing of two classes.
+    """
+    there = place >= 0
+    if len(new.classes) != 2 or not there.any():
+        return None
+    steps = getattr(old, "earlier", None)
+    if not np.array_equal(old.scores[place[there]], new.scores[there]):
+        mean = np.mean([places(column) for column in old.scores.T], axis=0)
+        step = np.round(mean / STEP).clip(1 - MIDDLE, MIDDLE - 1) + MIDDLE
+        steps = step.astype(np.uint8)
+    if steps is None:
+        return None
+    found = np.where(there, steps[place], np.uint8(0))
+    return found if len(np.unique(found[found > 0])) > 2 else None
+
+
+def with_earlier(pool: Pool, steps: NDArray[np.uint8] | None) -> Pool:
+    """The pool with the score before as a signal, if it has steps (M,)."""
+    if steps is None:
+        return pool
+    return pool.with_signal(**{EARLIER: np.where(steps > 0, steps.astype(np.float64), np.nan)})
 
 
 def in_memory(pool: Any) -> Pool:

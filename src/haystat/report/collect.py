@@ -71,7 +71,7 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
             "systems": list(systems),
             "estimate": estimate.to_dict(MOST_COMPONENTS),
             "also": _also(state, estimate, level),
-            "versions": _versions(study, level),
+            "versions": version_rows(study, level),
             "convergence": convergence(study, level),
             "curves": [
                 pr_curve(state, system, level) | _operating(study, system) for system in systems
@@ -106,7 +106,7 @@ def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
     return points
 
 
-def _versions(study: Reported, level: float) -> list[dict[str, Any]]:
+def version_rows(study: Reported, level: float) -> list[dict[str, Any]]:
     """One record a version, the first one first; none where there is but one."""
     found = study.version_estimates(level)
     return [

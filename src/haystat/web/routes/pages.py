@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 from urllib.parse import quote
 
@@ -11,6 +12,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from haystat import designs
 from haystat.display.render import environment
+from haystat.report.collect import version_rows
+from haystat.study.study import Study
 from haystat.web.auth import Auth
 from haystat.web.body import encode
 from haystat.web.routes import manage
@@ -18,6 +21,7 @@ from haystat.web.routes.api import is_manager, room_of, study_info
 from haystat.web.settings import MEGABYTE
 from haystat.web.study_folder import Room, StudyFolder
 
+LEVEL = 0.95  # of the intervals of versions
 #: what a page knows of somebody who is not in
 NOBODY: dict[str, Any] = {"csrf": "", "room": None, "manager": False}
 
@@ -62,9 +66,15 @@ async def label(request: Request) -> Response:
 
 
 async def watch(request: Request) -> Response:
-    """The numbers, live."""
+    """The numbers, live, and those of earlier versions as they stood."""
     room = await room_of(request)
-    return _render(request, "watch.html", room=room, boot=_boot(room))
+    versions = await room.reader.read(_versions) if "version" in room.study.settings else []
+    boot = {**_boot(room), "versions": versions}
+    return _render(request, "watch.html", room=room, boot=boot, versions=versions)
+
+
+def _versions(study: Study) -> list[dict[str, Any]]:
+    return [row for row in version_rows(study, LEVEL) if isfinite(row["value"])]
 
 
 async def disagreements(request: Request) -> Response:

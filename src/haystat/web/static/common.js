@@ -172,6 +172,10 @@ export const settling = (small) => (c) => ({
   encoding: { x: { field: "labels", type: "quantitative", scale: { zero: false, nice: false }, axis: { title: "labels", grid: false, tickCount: small ? 3 : 8, format: "~s" } } },
 });
 
+/** The estimate and its interval, version by version. */
+export const byVersion = (c) => ({ ...settling(false)(c),
+  encoding: { x: { field: "name", type: "ordinal", sort: null, axis: { title: null, labelAngle: 0, labelOverlap: true } } } });
+
 /** Shares of items and labels along the score. */
 export const along = (c) => ({
   transform: [{ fold: ["items_share", "labels_share"], as: ["of", "share"] },

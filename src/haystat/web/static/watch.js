@@ -1,10 +1,11 @@
 // The numbers, live.
 
-import { $, along, at, boot, chart, count, get, goalText, listen, post, settling, several, shown, showEstimate } from "./common.js";
+import { $, along, at, boot, byVersion, chart, count, get, goalText, listen, post, settling, several, shown, showEstimate } from "./common.js";
 import { lookDifferences } from "./differences.js";
 
 const drawSettling = chart($("chart"), settling(false));
 const drawAlong = chart($("along"), along);
+if ($("versions")) chart($("versions"), byVersion)(boot.versions);
 
 function row(name, n) {
   const line = document.createElement("tr"), who = document.createElement("td"), how = document.createElement("td");
