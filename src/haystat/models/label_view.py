@@ -96,7 +96,7 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     size = problem.cells.size.astype(np.float64)
     low = predicted_low(problem)
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
-    series = _series(problem)[problem.cells.stratum]
+    series = series_of(problem)[problem.cells.stratum]
     group = np.column_stack([_groups(problem), series])
     mass = low & (uncut_size(problem) > MASS * problem.size)
     apart = _codes(np.column_stack([group, mass]))
@@ -156,7 +156,7 @@ def _codes(rows: IntArray) -> IntArray:
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _series(problem: Problem) -> IntArray:
+def series_of(problem: Problem) -> IntArray:
     """The series of strata numbered by the score that each stratum is in, (L,).
 
     There is one if what the scores claim ascends, or if strata follow the mean of several systems.
