@@ -166,7 +166,7 @@ def test_studies_taken_together_say_what_one_says_and_the_same_everywhere(
 def test_a_point_of_the_curve_is_the_precision_and_recall_of_its_threshold(table, tmp_path):
     """A report shows one recall in its table and in its chart."""
     csv, _, label = table
-    source = hs.study.PoolFile(str(csv), ("score",), "id", options={"strata": 16, "seed": 5})
+    source = hs.study.PoolFile(str(csv), ("score",), "id", options={"strata": 64, "seed": 5})
     with hs.Study.create(tmp_path / "a.haystat", source, random_state=5) as study:
         study.tell({q.item: int(label[q.item]) for q in study.ask(120)})
         curve = collect(study)["curves"][0]

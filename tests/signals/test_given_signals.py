@@ -59,7 +59,8 @@ def test_signals_need_two_classes():
 
 def test_the_scale_of_a_signal_does_not_matter():
     assert pool_with(a=OTHER).fingerprint == pool_with(a=np.exp(OTHER)).fingerprint
-    assert pool_with(a=OTHER).fingerprint != pool_with(a=-OTHER).fingerprint
+    assert pool_with(a=OTHER).fingerprint == pool_with(a=-OTHER).fingerprint
+    assert pool_with(a=OTHER).fingerprint != pool_with(a=OTHER**2).fingerprint
     assert pool_with(a=OTHER).fingerprint != hs.Pool(SCORES, threshold=0.0).fingerprint
 
 

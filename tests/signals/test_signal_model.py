@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.stats import betabinom, norm
 
 import haystat as hs
 from haystat.errors import BadSignal
+from haystat.inference.posterior import posterior_shares
 from haystat.models.curve import Assumed, Curve, Hints
 from haystat.models.label_view import label_view
 from haystat.models.posterior import THOROUGH, LabelModel
@@ -173,3 +175,41 @@ def test_labels_known_from_before_go_with_signals():
     truth = 2 * np.sum(label[hard]) / (hard.sum() + label.sum())
     low, high = estimate.interval
     assert low <= truth <= high
+
+
+def test_a_signal_that_is_turned_round_cuts_the_same_cells():
+    score, second, _ = hidden_pool()
+    one, other = (
+        hs.Pool(score, threshold=0.0, signals={"second": sign * second}).signals for sign in (1, -1)
+    )
+    np.testing.assert_array_equal(one.band, other.band)
+    np.testing.assert_allclose(one.place, other.place, atol=1e-4)
+    flagged = second > 0  # a verdict stays as it is given
+    pool = hs.Pool(score, threshold=0.0, signals={"fine": ~flagged})
+    np.testing.assert_array_equal(pool.signals.band[:, 0] == 1, ~flagged)
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_labels_decide_whether_signals_are_worth_something(tells):
+    """Labels that go with the signal speak for the view with it, all others for the plain one."""
+    problem = posed()
+    view, cells = label_view(problem, ModelSettings()), problem.cells
+    rng = np.random.default_rng(3)
+    score, _, label = hidden_pool()
+    told = rng.choice(SIZE, 2000, replace=False)
+    if not tells:
+        label = (rng.random(SIZE) < expit(1.5 * score)).astype(int)
+    counts = np.zeros((len(cells), 2), dtype=np.int64)
+    np.add.at(counts, (cells.of_item[told], label[told]), 1)
+    found = {}
+    for name, one in (("with", view), ("without", view.plain)):
+        n, events = one.events(counts)
+        found[name] = one.model.fitted(n, events, None, THOROUGH).evidence
+    assert (found["with"] > found["without"] + 2) is tells
+    both = posterior_shares(view, view.model.curve.mean[None], counts, np.random.default_rng(0))
+    alone = posterior_shares(
+        replace(view, plain=None), view.model.curve.mean[None], counts, np.random.default_rng(0)
+    )
+    chance = expit(found["without"] - found["with"])
+    other = np.mean(np.any(both != alone, axis=1))
+    assert abs(other - chance) < 4 * np.sqrt(chance * (1 - chance) / len(both)) + 1e-9

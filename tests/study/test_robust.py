@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -167,6 +168,15 @@ def test_any_flipped_byte_is_found_or_harmless(case, same):
         for suffix in ("-wal", "-shm"):
             case.path.with_name(case.path.name + suffix).unlink(missing_ok=True)
     assert found > 190
+
+
+def test_candidates_that_cannot_be_read_any_more_are_one_error(case, monkeypatch):
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorname = "SQLITE_CORRUPT"
+    broken = Mock(execute=Mock(side_effect=error))
+    monkeypatch.setattr(case.study.pool.items, "_connect", lambda: broken)
+    with pytest.raises(StudyError, match="are damaged"):
+        case.study.pool.items.take(0, 1)
 
 
 def test_an_edit_that_mends_the_chain_is_found_by_the_replay(case):

@@ -41,6 +41,16 @@ UNBLOCKED = typer.Option(
 KEY = typer.Option(
     None, help="Column with the id in these tables; by default that of --id without _l and _r."
 )
+NEAR = typer.Option(
+    [],
+    help="Columns of these tables: pairs outside the blocks that share a rare word or value of "
+    "them are looked into first. With commas or again.",
+)
+NEAR_PAIRS = typer.Option(
+    None,
+    help="File of pairs outside the blocks to look into first: both ids as in the pool, and "
+    "nearness.",
+)
 #: columns of text that may hold the answer, or what a system thinks of it
 GIVES_AWAY = re.compile(r"label|truth|gold|target|class|score|prob|pred|weight|answer|match", re.I)
 MOST_SHOWN = 12
@@ -115,6 +125,8 @@ def new(
     table: str | None = typer.Option(None, help="Table of a DuckDB file."),
     unblocked: list[str] = UNBLOCKED,
     key: str | None = KEY,
+    near: list[str] = NEAR,
+    near_pairs: str | None = NEAR_PAIRS,
     tool: str | None = typer.Option(None, "--from", help="The tool that wrote the pool or log."),
     judge: list[str] = JUDGE,
     fails: str | None = FAILS,
@@ -181,6 +193,8 @@ def new(
             tuple(split(",".join(signal))),
             tuple(split(",".join(signal_text))),
             tuple(split(",".join(signal_features))),
+            tuple(split(",".join(near))),
+            near_pairs,
         )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from haystat.cli.new import KEY, UNBLOCKED, id_columns, key_column, split, values
+from haystat.cli.new import KEY, NEAR, NEAR_PAIRS, UNBLOCKED, id_columns, key_column, split, values
 from haystat.cli.show import JSON, busy, say
 from haystat.engines.open import SKETCH, open_pool
 from haystat.errors import BadOption
@@ -35,6 +35,8 @@ def sketch(
     seed: int = typer.Option(0, help="Seed of the order of items."),
     unblocked: list[str] = UNBLOCKED,
     key: str | None = KEY,
+    near: list[str] = NEAR,
+    near_pairs: str | None = NEAR_PAIRS,
     as_json: bool = JSON,
 ) -> None:
     """Sketch a pool where it lies; the file goes to the laptop on which the study is made.
@@ -53,7 +55,9 @@ def sketch(
             show=split(",".join(show)),
             table=table,
             engine=engine,
-            unblocked=unblocked_tables(unblocked, key_column(key, id)),
+            unblocked=unblocked_tables(
+                unblocked, key_column(key, id), split(",".join(near)), near_pairs
+            ),
             threshold=threshold,
             classes=values(classes),
             strata=strata,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.core.arrays import FloatArray, IntArray
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.designs.base import Batch, Choice, Design, Sheet, count_labels
 from haystat.designs.clocks import Start, stage_rates, take
 from haystat.designs.stratified import once_each
@@ -32,6 +32,7 @@ from haystat.models.threads import one_thread
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
 
+FAR = 0.05  # of the labels go to items that are told to be far from positive, to see that they are
 METHOD = 5  # counted up whenever the same labels would lead to other draws or estimates
 
 
@@ -151,7 +152,8 @@ class Assisted(ModelSettings, Design):
         n_against = max(float(size[against.any(axis=1)].sum()), 1.0)
         fill = min(1.0, float(n_labelled.sum()) / n_against / self.dense)
         evenly = low + (high - low) * fill
-        return np.asarray((1 - evenly) * spread / total + evenly * even)
+        sizes = np.asarray((1 - evenly) * spread / total + evenly * even)
+        return sizes if problem.cells.far is None else seldom_far(sizes, size, problem.cells.far)
 
     def _before(self, problem: Problem) -> tuple[FloatArray, Start | None]:
         """Inclusion (K,) before the first stage, and where the clocks stand then."""
@@ -176,6 +178,18 @@ class Assisted(ModelSettings, Design):
             by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
             even += (1 - self.by_region) * by_item + self.by_region * by_region[of_cell]
         return np.where(reach, even / len(parts), 0.0)
+
+
+def seldom_far(sizes: FloatArray, n: IntArray, far: BoolArray) -> FloatArray:
+    """Sizes (K,) of the items of cells of n (K,), of which the far ones get a share of FAR.
+
+    Far items are so many that no affordable number of labels could exclude positives among them.
+    """
+    total = sizes * n
+    of_far, of_near = float(total[far].sum()), float(total[~far].sum())
+    if of_far == 0 or of_near == 0:
+        return sizes
+    return np.asarray(np.where(far, FAR / of_far, (1 - FAR) / of_near) * sizes)
 
 
 def contradicted(problem: Problem) -> NDArray[np.bool_]:

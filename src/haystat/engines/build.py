@@ -11,6 +11,7 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.core.progress import progress_bar
 from haystat.engines.checks import Summary, check_duplicates, read_summary
 from haystat.engines.columns import Columns
+from haystat.engines.near import near_pairs
 from haystat.engines.passes import Layout
 from haystat.engines.pool import EnginePool, Settings
 from haystat.engines.quantiles import values_of_ranks
@@ -122,7 +123,8 @@ def make_pool(
         else:
             space = make_space(unblocked, rows)
             check_members(space, rows, columns)
-            pool = UnblockedPool(*parts, space=space, missed=unblocked.missed)
+            near = near_pairs(unblocked, rows, layout, space)
+            pool = UnblockedPool(*parts, space=space, missed=unblocked.missed, near=near)
         advance(1)
     return pool
 

@@ -108,7 +108,7 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         rows = layout.placed(source.table)
         sums = {"hs_size": rows.count()}
         sums |= {f"hs_sum{i}": rows[score_name(i)].sum() for i in layout.systems}
-        priors = _priors(rows, layout)
+        priors = claimed_shares(rows, layout)
         sums |= {f"hs_prior{i}": share.sum() for i, share in enumerate(priors)}
         if layout.columns.deviation is not None:
             sums["hs_square"] = (rows[DEVIATION] * rows[DEVIATION]).sum()
@@ -142,8 +142,8 @@ def stacked(table: pa.Table, prefix: str, n: int) -> FloatArray:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def _priors(rows: Any, layout: Layout) -> list[Any]:
-    """What is summed up for the prior of a cell."""
+def claimed_shares(rows: Any, layout: Layout) -> list[Any]:
+    """What is summed up for the prior of a cell: a column a system, or a class."""
     if layout.columns.probabilities:
         return [rows[share_name(i)] for i in range(len(layout.classes))]
     scores = [rows[score_name(i)] for i in layout.systems]

@@ -19,6 +19,7 @@ from haystat.engines.checks import Summary
 from haystat.engines.grid import threshold_grid
 from haystat.engines.labels import read_labels
 from haystat.engines.moments import binned_losses, binned_number_losses
+from haystat.engines.outside import near_and_far
 from haystat.engines.passes import Layout, read_groups
 from haystat.engines.records import Lookup
 from haystat.engines.sketch import (
@@ -152,7 +153,12 @@ class EnginePool:
         example = held.outputs(held.index(first, np.zeros_like(first)))
         of_item = cast(NDArray[np.int32], CellOf(of_atom))
         shares = self._mean_prior(held, of_atom, size)
-        return Cells(atoms.stratum[first], size, shares, example, of_item)
+        cells = Cells(atoms.stratum[first], size, shares, example, of_item)
+        outside = near_and_far(held.sketch)
+        if outside is None:
+            return cells
+        near, far = (kind[first] for kind in outside)
+        return replace(cells, apart=near.astype(np.int64), far=far)
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""

@@ -29,9 +29,15 @@ class Unblocked:
     right: None if the pairs are of one table, each pair once and no record with itself.
     missed: how many matches blocking is expected to have missed, for each among the blocked; it
     shapes the first draws, and no estimate depends on it.
+    near: columns of both tables by which pairs outside the blocks are told that may be matches all
+    the same: those that share a rare word or value have strata of their own, by how much they
+    share. pairs: a table of such pairs instead, with the two ids named as in the pool and a column
+    `nearness`, larger is nearer: neighbours of embeddings, of a sorted list.
     """
 
     left: Any
     right: Any = None
     key: str = "id"
     missed: float = MISSED
+    near: Sequence[str] = ()
+    pairs: Any = None

@@ -2,7 +2,8 @@
 
 Nobody lists them. Their number is that of all pairs less the blocked ones; all pairs are numbered,
 a keyed permutation of the numbers puts them into random order, and those that were blocked are
-passed over. u of a pair is its place in that order, as a share.
+passed over. u of a pair is its place in that order, as a share. Pairs that lie near (near.py) are
+listed, and have strata of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import PAIR_SIGN, Columns
-from haystat.engines.passes import PLACE, Found, Groups, Layout, id_array
+from haystat.engines.near import NONE, Near
+from haystat.engines.outside import FAR, near_stratum, with_outside, without_outside
+from haystat.engines.passes import PLACE, Found, Layout, id_array
 from haystat.engines.pool import EnginePool
 from haystat.engines.records import blocked_among
 from haystat.engines.side_tables import Unblocked
@@ -52,6 +55,10 @@ class PairSpace:
         j += (j + 1) * j // 2 <= number
         i = number - j * (j - 1) // 2
         return list(zip(self.left[i].tolist(), self.left[j].tolist(), strict=True))
+
+    def numbers(self, i: IntArray, j: IntArray) -> IntArray:
+        """The numbers of pairs of rows, i < j if they are of one list."""
+        return j * (j - 1) // 2 + i if self.right is None else i * len(self.right) + j
 
 
 def shuffled(rank: IntArray, size: int, seed: int) -> IntArray:
@@ -120,9 +127,10 @@ class UnblockedPool(EnginePool):
 
     space: PairSpace
 
-    def __init__(self, *parts: Any, space: PairSpace, missed: float) -> None:
+    def __init__(self, *parts: Any, space: PairSpace, missed: float, near: Near = NONE) -> None:
         self.space = space
         self._missed = missed
+        self._near = near
         self._ids_of: dict[str, tuple[Any, Any]] = {}  # of unblocked pairs, by their id
         super().__init__(*parts)
 
@@ -145,7 +153,7 @@ class UnblockedPool(EnginePool):
         """The same pool in another order."""
         settings = replace(self.settings, seed=seed)
         parts = self.source, self.summary, self.layout, self.cut, settings, self.lookup
-        return UnblockedPool(*parts, space=self.space, missed=self._missed)
+        return UnblockedPool(*parts, space=self.space, missed=self._missed, near=self._near)
 
     def _sketched(self, layout: Layout) -> Sketch:
         sketch = super()._sketched(layout)
@@ -157,78 +165,78 @@ class UnblockedPool(EnginePool):
             )
         if n == 0:
             return sketch
-        return self._grown(self._with_last(layout, sketch, n), self.settings.candidates)
+        whole = with_outside(sketch, n, self._near, self._missed, self._score())
+        outside = np.arange(len(sketch.atoms), len(whole.atoms))
+        return self._grown(whole, outside, self.settings.candidates)
 
     def _fetched(
         self, layout: Layout, sketch: Sketch, limit: IntArray, n_wanted: IntArray, seed: int
     ) -> Sketch:
-        if sketch.groups.column(PLACE)[-1] >= 0:  # the unblocked are not there yet
+        n_outside = self._n_outside(sketch)
+        if not n_outside:  # they are not there yet
             return super()._fetched(layout, sketch, limit, n_wanted, seed)
-        last, items = len(sketch.atoms) - 1, sketch.items
-        own = take(items, np.flatnonzero(items.atom == last))
-        if np.any(limit[:-1] > sketch.atoms.limit[:-1]):
-            rest = super()._fetched(layout, _without_last(sketch), limit[:-1], n_wanted[:-1], seed)
-            limits = np.append(rest.atoms.limit, sketch.atoms.limit[-1])
+        first, items = len(sketch.atoms) - n_outside, sketch.items
+        own = take(items, np.flatnonzero(items.atom >= first))
+        more = limit > sketch.atoms.limit
+        if np.any(more[:first]):
+            inside = without_outside(sketch, n_outside)
+            rest = super()._fetched(layout, inside, limit[:first], n_wanted[:first], seed)
+            limits = np.append(rest.atoms.limit, sketch.atoms.limit[first:])
             atoms = replace(sketch.atoms, limit=limits)
             sketch = replace(sketch, atoms=atoms, items=merged(rest.items, own))
-        if limit[-1] > sketch.atoms.limit[-1]:
-            sketch = self._grown(sketch, 2 * len(own) + 1)
+        for atom in (first + np.flatnonzero(more[first:])).tolist():
+            here = int(np.sum(own.atom == atom))
+            sketch = self._grown(sketch, np.array([atom]), 2 * here + 1)
         return sketch
 
-    def _with_last(self, layout: Layout, sketch: Sketch, n: int) -> Sketch:
-        """The sketch with the unblocked pairs as its first stratum and last atom, no item yet."""
-        groups, atoms = sketch.groups, sketch.atoms
-        n_systems = len(layout.systems)
-        names = groups.key.schema
-        row = {f.name: pa.array([-1 if f.name == PLACE else 0], type=f.type) for f in names}
-        total = self._missed * groups.prior_sum.sum(axis=0)
-        groups = Groups(
-            pa.concat_tables([groups.key, pa.table(row, schema=names)]),
-            np.append(groups.size, n),
-            np.vstack([groups.score_sum, n * self._score()]),
-            np.vstack([groups.prior_sum, np.minimum(total, n)]),
-            np.append(groups.square_sum, 0.0),
-        )
-        nothing = np.zeros((1, n_systems), dtype=np.int64)
-        atoms = replace(
-            atoms,
-            stratum=np.append(atoms.stratum + 1, 0),
-            size=np.append(atoms.size, n),
-            predictions=np.vstack([atoms.predictions, nothing]),
-            bins=np.vstack([atoms.bins, np.zeros((1, atoms.bins.shape[1]), dtype=np.int64)]),
-            limit=np.append(atoms.limit, -1),
-        )
-        return Sketch(atoms, groups, np.append(sketch.atom_of, len(atoms) - 1), sketch.items)
+    def _n_outside(self, sketch: Sketch) -> int:
+        """Atoms of pairs outside the blocks: the last ones."""
+        return int(np.sum(sketch.groups.column(PLACE) < 0))
 
-    def _grown(self, sketch: Sketch, n_wanted: int) -> Sketch:
-        """The sketch with at least n_wanted unblocked pairs, or all of them."""
-        last = len(sketch.atoms) - 1
-        size, n_unblocked = self.space.size, int(sketch.atoms.size[last])
-        wanted = min(n_wanted, n_unblocked)
-        n_ranks = min(size, int(wanted * size / n_unblocked * 1.1) + 100)
+    def _grown(self, sketch: Sketch, atoms: IntArray, n_wanted: int) -> Sketch:
+        """The sketch with at least n_wanted pairs of some atoms outside the blocks, or all."""
+        parts = [take(sketch.items, np.flatnonzero(~np.isin(sketch.items.atom, atoms)))]
+        place = sketch.groups.column(PLACE)
+        limits = sketch.atoms.limit.copy()
+        for atom in atoms.tolist():
+            size, kind = int(sketch.atoms.size[atom]), int(place[atom - len(sketch.atoms)])
+            first = self._first_far if kind == FAR else self._first_near
+            number, rank = first(min(n_wanted, size), size, kind)
+            last = places(rank[-1:], self.space.size)[0]
+            limits[atom] = np.iinfo(np.int64).max if len(number) == size else last
+            parts.append(self._found(atom, number, rank))
+        return replace(sketch, atoms=replace(sketch.atoms, limit=limits), items=merged(*parts))
+
+    def _first_near(self, wanted: int, size: int, place: int) -> tuple[IntArray, IntArray]:
+        """Numbers and ranks of the first near pairs of a stratum."""
+        number = self._near.number[self._near.stratum == near_stratum(place)]
+        rank = shuffled(number, self.space.size, self.settings.seed)
+        order = np.argsort(rank)[:wanted]
+        return number[order], rank[order]
+
+    def _first_far(self, wanted: int, n_far: int, place: int) -> tuple[IntArray, IntArray]:
+        """The same of the pairs that are neither blocked nor near, at least `wanted` of n_far."""
+        size = self.space.size
+        n_ranks = min(size, int(wanted * size / n_far * 1.1) + 100)
         while True:
             rank = np.arange(n_ranks)
-            pairs = self.space.pairs(shuffled(rank, size, self.settings.seed))
-            free = self._not_blocked(pairs)
+            number = shuffled(rank, size, self.settings.seed)
+            free = self._not_blocked(self.space.pairs(number)) & ~self._near.among(number)
             if free.sum() >= wanted or n_ranks == size:
-                break
+                return number[free], rank[free]
             n_ranks = min(size, 2 * n_ranks)
-        chosen = np.flatnonzero(free)
-        ids = [pair_id(pairs[row]) for row in chosen]
-        self._ids_of.update(zip(ids, (pairs[row] for row in chosen), strict=True))
-        u = places(rank[chosen], size)
-        found = Found(
-            np.full(len(chosen), last, dtype=np.int32),
-            u,
+
+    def _found(self, atom: int, number: IntArray, rank: IntArray) -> Found:
+        """Pairs as the first items of an atom."""
+        pairs = self.space.pairs(number)
+        ids = [pair_id(pair) for pair in pairs]
+        self._ids_of.update(zip(ids, pairs, strict=True))
+        return Found(
+            np.full(len(ids), atom, dtype=np.int32),
+            places(rank, self.space.size),
             np.array(ids, dtype=object),
-            np.repeat(self._score()[None], len(chosen), axis=0),
+            np.repeat(self._score()[None], len(ids), axis=0),
         )
-        whole = n_ranks == size
-        limit = np.iinfo(np.int64).max if whole else int(places(rank[-1:], size)[0])
-        limits = np.append(sketch.atoms.limit[:-1], limit)
-        kept = take(sketch.items, np.flatnonzero(sketch.items.atom != last))
-        atoms = replace(sketch.atoms, limit=limits)
-        return replace(sketch, atoms=atoms, items=merged(kept, found))
 
     def _not_blocked(self, pairs: list[tuple[Any, Any]]) -> NDArray[np.bool_]:
         source = self._source("further pairs that were not blocked")
@@ -265,26 +273,3 @@ def check_unblocked(columns: Columns, classes: Sequence[Any]) -> None:
         raise BadOption("unblocked pairs have no sub-populations and no numbers as labels")
     if columns.probabilities or not columns.scores:
         raise BadOption("what unblocked pairs may be is told from scores: give `score` alone")
-
-
-def _without_last(sketch: Sketch) -> Sketch:
-    """The blocked pairs alone."""
-    groups, atoms = sketch.groups, sketch.atoms
-    last = len(atoms) - 1
-    groups = Groups(
-        groups.key.slice(0, groups.key.num_rows - 1),
-        groups.size[:-1],
-        groups.score_sum[:-1],
-        groups.prior_sum[:-1],
-        groups.square_sum[:-1],
-    )
-    atoms = replace(
-        atoms,
-        stratum=atoms.stratum[:-1] - 1,
-        size=atoms.size[:-1],
-        predictions=atoms.predictions[:-1],
-        bins=atoms.bins[:-1],
-        limit=atoms.limit[:-1],
-    )
-    items = take(sketch.items, np.flatnonzero(sketch.items.atom != last))
-    return Sketch(atoms, groups, sketch.atom_of[:-1], items)

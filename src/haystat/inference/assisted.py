@@ -20,13 +20,15 @@ from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
 from haystat.measures.base import Measure
 from haystat.measures.facts import Fact
-from haystat.models.label_view import LabelView
+from haystat.models.label_view import LabelView, series_of
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
 from haystat.pool.blocks import Blocks
 from haystat.pool.losses import equal_losses
 from haystat.pool.problem import Problem
 
+FEW_STRATA = 32  # below which strata of a score may be too coarse for a curve
+LARGE_PART = 0.1  # of the positives, in a cell that a curve cuts
 POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
 
 
@@ -123,13 +125,30 @@ def _model_tells(pool: View, sample: Sample, measure: Measure) -> bool:
 
     Of a measure whose loss differs between the items of a cell (Brier) it is not the model's to
     say how the label goes with the loss; such a one is estimated from weighted labels. So is a
-    curve of another pool's score, of which the model knows nothing.
+    curve of another pool's score, or one that cuts coarse strata, of which the model knows nothing.
     """
     facts = measure.facts()
     if pool.foreign and any(fact.of_score for fact in facts or ()):
         return False
-    known = measure is sample.problem.measure and facts is not None
-    return known or measure.grouping(sample.problem.cells.example) is not None
+    if measure is sample.problem.measure and facts is not None:
+        return True
+    if measure.grouping(sample.problem.cells.example) is None:
+        return False
+    return not _too_coarse(pool, sample, measure)
+
+
+def _too_coarse(pool: View, sample: Sample, measure: Measure) -> bool:
+    """Whether a curve cuts cells that hold a good part of the positives: strata few, or unordered.
+
+    What goes with the score inside a cell the model does not know.
+    """
+    problem, scored = sample.problem, [fact.of_score for fact in measure.facts() or ()]
+    few = len(problem.stratum_size) < FEW_STRATA or len(np.unique(series_of(problem))) > 1
+    if problem.n_classes > 2 or not (few and any(scored)):
+        return False
+    blocks = blocks_of(pool, problem, measure)
+    events = problem.cells.size * sample.state.share[:, 1]
+    return bool(np.any(events[np.bincount(blocks.cell) > 1] > LARGE_PART * events.sum()))
 
 
 def guarantee_of(sample: Sample, measure: Measure) -> Guarantee | None:

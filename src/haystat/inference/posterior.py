@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 from haystat.models.label_view import LabelView
-from haystat.models.posterior import THOROUGH, draw_shares
+from haystat.models.posterior import THOROUGH, Mixture, draw_shares
 from haystat.pool.blocks import Blocks
 
 MOST_EXACT = 10**9  # items from which numpy draws without replacement
@@ -168,7 +169,24 @@ def posterior_shares(
     """Draws of the share of events among the unlabelled items of each cell, (S, K)."""
     n, events = view.events(counts)
     mixture = view.model.fitted(n, events, start, THOROUGH)
-    return draw_shares(view.model, mixture, n, events, rng)[:, view.regions.of_cell]
+    share = draw_shares(view.model, mixture, n, events, rng)[:, view.regions.of_cell]
+    return share if view.plain is None else _or_plain(view.plain, counts, share, mixture, rng)
+
+
+def _or_plain(
+    view: LabelView, counts: IntArray, share: FloatArray, mixture: Mixture, rng: np.random.Generator
+) -> FloatArray:
+    """Draws (S, K), of which some are by a view without signals, as likely as the labels are by it.
+
+    Beforehand signals are as likely to be worth something as nothing.
+    """
+    n, events = view.events(counts)
+    other = view.model.fitted(n, events, None, THOROUGH)
+    without = rng.random(len(share)) < expit(other.evidence - mixture.evidence)
+    if not without.any():
+        return share
+    plain = draw_shares(view.model, other, n, events, rng)[:, view.regions.of_cell]
+    return np.where(without[:, None], plain, share)
 
 
 def unlabelled(size: IntArray, counts: IntArray, nobody: IntArray) -> IntArray:

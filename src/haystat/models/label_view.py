@@ -7,7 +7,7 @@ way in which items are predicted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,7 +39,8 @@ class LabelView:
 
     group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
     an event of the group may have. parts are numberings of the cells (K,), by default the regions:
-    labels that are spread evenly are so over the parts of each.
+    labels that are spread evenly are so over the parts of each. plain is the view without signals,
+    where there are some: they may be worth nothing.
     """
 
     model: LabelModel
@@ -48,6 +49,7 @@ class LabelView:
     group: IntArray
     other: FloatArray
     parts: tuple[IntArray, ...] = field(default=(), kw_only=True)
+    plain: LabelView | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", self.parts or (self.regions.of_cell,))
@@ -94,7 +96,7 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     size = problem.cells.size.astype(np.float64)
     low = predicted_low(problem)
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
-    series = _series(problem)[problem.cells.stratum]
+    series = series_of(problem)[problem.cells.stratum]
     group = np.column_stack([_groups(problem), series])
     mass = low & (uncut_size(problem) > MASS * problem.size)
     apart = _codes(np.column_stack([group, mass]))
@@ -110,9 +112,14 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
         hints = hints_of(signals, regions, at, inside, size, settings)
     first = regions.first
     curve = Curve.along(regions.place, group[first], low[first], high[first], settings, hints)
-    model = LabelModel(curve, regions.size, mass[first], settings)
+    far = None if problem.cells.far is None else problem.cells.far[first]
+    model = LabelModel(curve, regions.size, mass[first], settings, far)
     reference = np.zeros(len(size), dtype=np.int64)
-    return LabelView(model, regions, reference, reference, np.array([[0.0, 1.0]]), parts=parts)
+    plain = None
+    if signals is not None:
+        plain = _two_classes(replace(problem, cells=replace(problem.cells, signals=None)), settings)
+    other = np.array([[0.0, 1.0]])
+    return LabelView(model, regions, reference, reference, other, parts=parts, plain=plain)
 
 
 def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
@@ -149,7 +156,7 @@ def _codes(rows: IntArray) -> IntArray:
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _series(problem: Problem) -> IntArray:
+def series_of(problem: Problem) -> IntArray:
     """The series of strata numbered by the score that each stratum is in, (L,).
 
     There is one if what the scores claim ascends, or if strata follow the mean of several systems.

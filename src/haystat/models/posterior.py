@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, gammaln, log_ndtr, ndtr
+from scipy.special import expit, gammaln, log_ndtr, logsumexp, ndtr
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.models.curve import Assumed, Curve, Fits, Told, fit
@@ -56,12 +56,17 @@ class Sight:
 
 @dataclass(frozen=True)
 class LabelModel:
-    """The regions of a pool: their curve and size (R,), and which are a mass (R,)."""
+    """The regions of a pool: their curve and size (R,), and which are a mass (R,).
+
+    far (R,), where given, marks what a key tells to be far from positive: a mass of such items has
+    as many positives as are hidden elsewhere, not as many as a mass of which nothing is known.
+    """
 
     curve: Curve
     size: FloatArray
     mass: BoolArray
     settings: ModelSettings
+    far: BoolArray | None = None
 
     @cached_property
     def rates(self) -> FloatArray:
@@ -129,13 +134,18 @@ class LabelModel:
         tails = np.where(last, log_ndtr(-lower), inside)
         return np.asarray(np.where(first, log_ndtr(upper), tails))
 
-    def mass_posterior(self, n: float, n_positive: float, size: float, sight: Sight) -> FloatArray:
+    def mass_posterior(
+        self, region: int, n: FloatArray, n_positive: FloatArray, sight: Sight
+    ) -> FloatArray:
         """Log posterior of the share of positives in a mass on `mass_grid`, (S, N_GRID)."""
-        grid, chosen = mass_grid(size), self.settings
-        likelihood = n_positive * np.log(grid) + (n - n_positive) * np.log1p(-grid)
-        median = sight.median(chosen.mass, chosen.mass_power)
-        place = np.log(grid * size / median[:, None])
-        return np.asarray(likelihood - (place / chosen.mass_sd) ** 2 / 2)
+        chosen, size = self.settings, self.size[region]
+        grid, n_there, found = mass_grid(size), n[region], n_positive[region]
+        likelihood = found * np.log(grid) + (n_there - found) * np.log1p(-grid)
+        factor, power, deviation = chosen.mass, chosen.mass_power, chosen.mass_sd
+        if self.far is not None and self.far[region]:
+            factor, power, deviation = chosen.hidden, chosen.hidden_power, chosen.hidden_sd
+        place = np.log(grid * size / sight.median(factor, power)[:, None])
+        return np.asarray(likelihood - (place / deviation) ** 2 / 2)
 
 
 @dataclass(frozen=True)
@@ -153,6 +163,11 @@ class Mixture:
         """Posterior probability of the points, (G,)."""
         weight = np.exp(self.log_weight - self.log_weight.max())
         return np.asarray(weight / weight.sum())
+
+    @property
+    def evidence(self) -> float:
+        """Log probability of the labels."""
+        return float(logsumexp(self.log_weight))
 
 
 def share_posterior(
@@ -180,9 +195,9 @@ def mean_root(model: LabelModel, mixture: Mixture, n: FloatArray, x: FloatArray)
     yes, no = share_posterior(model, mixture.assumed, mixture.fits.mode, n, x)
     log_root = gammaln(yes + 0.5) - gammaln(yes) + gammaln(yes + no) - gammaln(yes + no + 0.5)
     root = mixture.weight @ np.exp(log_root)
-    for region in np.flatnonzero(model.mass):
+    for region in np.flatnonzero(model.mass).tolist():
         size = model.size[region]
-        log_posterior = model.mass_posterior(n[region], x[region], size, mixture.sight)
+        log_posterior = model.mass_posterior(region, n, x, mixture.sight)
         chance = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
         chance /= chance.sum(axis=1, keepdims=True)
         root[region] = mixture.weight @ (chance @ np.sqrt(mass_grid(size)))
@@ -270,10 +285,10 @@ def _fill_mass(
     if not model.mass.any():
         return
     sight = model.sight(n, n_positive, coefficients)
-    for region in np.flatnonzero(model.mass):
+    for region in np.flatnonzero(model.mass).tolist():
         size = model.size[region]
         grid = mass_grid(size)
-        picked = _picked(model.mass_posterior(n[region], n_positive[region], size, sight), rng)
+        picked = _picked(model.mass_posterior(region, n, n_positive, sight), rng)
         jitter = np.exp((rng.random(len(share)) - 0.5) * np.log(grid[1] / grid[0]))
         share[:, region] = np.minimum(grid[picked] * jitter, 1.0)
 

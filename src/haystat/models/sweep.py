@@ -66,4 +66,4 @@ def _tilted(view: LabelView, tilts: FloatArray) -> LabelView:
     chance = np.full(len(tilts), 1 / len(tilts))
     curve = replace(model.curve, hints=replace(hints, tilts=tilts, chance=chance))
     settings = replace(model.settings, signal_hidden=1.0)
-    return replace(view, model=replace(model, curve=curve, settings=settings))
+    return replace(view, model=replace(model, curve=curve, settings=settings), plain=None)

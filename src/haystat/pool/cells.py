@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haystat.core.arrays import FloatArray, IntArray
+from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 from haystat.pool.ids import Ids
@@ -41,7 +41,8 @@ class Cells:
     the cell's items came to be known beforehand (pool/known.py), 0 where they are not: items with a
     known label have cells of their own. signals, where given, cut cells further (pool/signals.py).
     before is None unless labels were carried over from an earlier version. apart (K,), where given,
-    numbers kinds of items whose labels may differ although their scores do not.
+    numbers kinds of items whose labels may differ although their scores do not; far (K,) marks
+    items that a key tells to be far from positive.
     """
 
     stratum: IntArray
@@ -53,6 +54,7 @@ class Cells:
     signals: CellSignals | None = None
     before: Before | None = None
     apart: IntArray | None = None
+    far: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.size)

@@ -172,7 +172,9 @@ def read_signals(
     if not values:
         return None
     predicted = predictions.mean(axis=1)
-    place = {name: places(_ordered(one, predicted)) for name, one in values.items()}
+    place = {
+        name: _upright(places(_ordered(v, predicted)), predicted) for name, v in values.items()
+    }
     coordinates = _taken_together(place, predicted)
     share = float(np.clip(predicted.mean(), 0.5 / len(predicted), 1 - 0.5 / len(predicted)))
     starts = np.log1p(-share) - np.log(share) + (FINE if len(coordinates) <= FINE_UP_TO else COARSE)
@@ -208,12 +210,21 @@ def places(values: FloatArray) -> Places:
     return place
 
 
+def _upright(place: Places, predicted: FloatArray) -> Places:
+    """The places, turned round if items that are predicted positive lie lower than the others.
+
+    Bands are fine at the top. A verdict stays as it is: it may be about something else.
+    """
+    turned = _gap(place, predicted > 0.5) < 0 and len(np.unique(place[~np.isnan(place)])) > 2
+    return -place if turned else place
+
+
 def _taken_together(place: Mapping[str, Places], predicted: FloatArray) -> dict[str, Places]:
     """At most MOST coordinates: the signals that go with the predictions, the mean of the rest."""
     if len(place) <= MOST:
         return dict(place)
     chosen = predicted > 0.5
-    gap = {name: _gap(column, chosen) for name, column in place.items()}
+    gap = {name: abs(_gap(column, chosen)) for name, column in place.items()}
     first = sorted(place, key=lambda name: -gap[name])[: MOST - 1]
     rest = [np.nan_to_num(column) for name, column in place.items() if name not in first]
     mean = np.mean(rest, axis=0)
@@ -221,11 +232,11 @@ def _taken_together(place: Mapping[str, Places], predicted: FloatArray) -> dict[
 
 
 def _gap(place: Places, chosen: NDArray[np.bool_]) -> float:
-    """How much higher or lower a signal puts the items that are predicted positive."""
+    """How much higher a signal puts the items that are predicted positive."""
     filled = np.nan_to_num(place)
     if not 0 < chosen.sum() < len(chosen):
         return 0.0
-    return abs(float(filled[chosen].mean() - filled[~chosen].mean()))
+    return float(filled[chosen].mean() - filled[~chosen].mean())
 
 
 def _bands(place: Places, values: Places, starts: FloatArray) -> NDArray[np.int8]:

@@ -81,7 +81,9 @@ class PoolFile:
     what the person who labels gets to see. options: those of hs.Pool. engine: reads a file, a
     pattern or the `table` of a database that does not fit into memory, as in hs.open_pool.
     unblocked: the file of the records whose pairs were blocked, or the two files of the left and
-    right ones; `key` is their column with the id. weight: the column with what an item counts.
+    right ones; `key` is their column with the id. near: columns of these by which pairs outside the
+    blocks are told that may be matches all the same; near_pairs: a file of such pairs instead, as
+    in haystat.engines.Unblocked. weight: the column with what an item counts.
     signals: columns with other information about the items, as in hs.Pool. signal_text,
     signal_features: columns of text and of numbers to which a signal is fitted, as by
     hs.signal_from_text and hs.signal_from_features, in versions that go on from labels.
@@ -102,11 +104,13 @@ class PoolFile:
     signals: tuple[str, ...] = ()
     signal_text: tuple[str, ...] = ()
     signal_features: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    near_pairs: str | None = None
     at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_path("the path of a pool", self.path)
-        for name in ("score", "prediction", "columns", "show", *SIGNALS):
+        for name in ("score", "prediction", "columns", "show", "near", *SIGNALS):
             object.__setattr__(self, name, several_names(name, getattr(self, name)))
         if not isinstance(self.options, Mapping):
             raise BadOption(f"options are {brief(self.options)}; give a dict")
@@ -158,7 +162,7 @@ class PoolFile:
                 show=self.show,
                 table=self.table,
                 engine=self.engine,
-                unblocked=unblocked_tables(self.unblocked, self.key),
+                unblocked=unblocked_tables(self.unblocked, self.key, self.near, self.near_pairs),
                 **self.options,
             )
             return opened, opened.records
@@ -205,7 +209,9 @@ class PoolFile:
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON."""
         tables = tuple(str(Path(table).absolute()) for table in self.unblocked)
-        return asdict(replace(self, path=str(Path(self.path).absolute()), unblocked=tables))
+        pairs = None if self.near_pairs is None else str(Path(self.near_pairs).absolute())
+        path = str(Path(self.path).absolute())
+        return asdict(replace(self, path=path, unblocked=tables, near_pairs=pairs))
 
     @classmethod
     def recorded(cls, given: Mapping[str, Any] | None, study: Path) -> PoolFile | None:
@@ -217,19 +223,28 @@ class PoolFile:
         }
         fields["path"] = _found(fields["path"], study)
         fields["unblocked"] = tuple(_found(path, study) for path in fields.get("unblocked", ()))
+        if fields.get("near_pairs") is not None:
+            fields["near_pairs"] = _found(fields["near_pairs"], study)
         return cls(**fields)
 
 
-def unblocked_tables(paths: Sequence[str], key: str) -> Unblocked | None:
+def unblocked_tables(
+    paths: Sequence[str], key: str, near: Sequence[str] = (), near_pairs: str | None = None
+) -> Unblocked | None:
     """The table or the two tables whose pairs were blocked, as hs.open_pool takes them."""
     if not paths:
+        if near or near_pairs is not None:
+            raise BadOption(
+                "near pairs are outside the blocks of tables; name these too: --unblocked"
+            )
         return None
     if len(paths) > 2:
         raise BadOption(
             f"{len(paths)} unblocked tables {list(paths)}; give the table whose pairs were "
             "blocked, or the left and the right one"
         )
-    return Unblocked(paths[0], paths[1] if len(paths) == 2 else None, key)
+    right = paths[1] if len(paths) == 2 else None
+    return Unblocked(paths[0], right, key, near=tuple(near), pairs=near_pairs)
 
 
 def _found(given: str, study: Path) -> str:

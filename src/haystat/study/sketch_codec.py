@@ -29,6 +29,7 @@ CHUNKS = "SELECT cell, first, content FROM candidates ORDER BY cell, first"
 MOST_MOMENTS = 1 << 21  # loss moments that a study file keeps, 16 MiB
 TREE = ("parent", "depth", "leaf")
 CELLS = ("stratum", "size", "prior")
+FURTHER = ("known", "apart", "far")
 BEFORE = ("drawn", "inclusion")
 
 #: columns to show to the person who labels, for the items at some positions
@@ -154,7 +155,7 @@ def _described(pool: AnyPool) -> dict[str, Any]:
 
 
 def _encode_cells(cells: Cells) -> dict[str, Any]:
-    names = CELLS if cells.known is None else (*CELLS, "known")
+    names = [*CELLS, *(name for name in FURTHER if getattr(cells, name) is not None)]
     arrays = {name: encode_array(name, getattr(cells, name)) for name in names}
     kept: dict[str, Any] = {**arrays, "example": _encode_outputs(cells.example)}
     if cells.signals is not None:
@@ -174,7 +175,7 @@ def _encode_signals(signals: CellSignals) -> dict[str, Any]:
 
 def decode_cells(given: Mapping[str, Any], items: Any) -> Cells:
     """The cells of a sketch; items tells the cells of those that were read."""
-    arrays = {name: decode_array(given[name]) for name in (*CELLS, "known") if name in given}
+    arrays = {name: decode_array(given[name]) for name in (*CELLS, *FURTHER) if name in given}
     before = None
     if "before" in given:
         before = Before(**{name: decode_array(given["before"][name]) for name in BEFORE})

@@ -243,7 +243,12 @@ class Items:
     def _load(self, cell: int, first: int) -> bool:
         """Read the chunk of a cell that begins at rank `first`; False if there is none."""
         query = "SELECT content FROM candidates WHERE cell = ? AND first = ?"
-        row = self._connect().execute(query, (cell, first)).fetchone()
+        try:
+            row = self._connect().execute(query, (cell, first)).fetchone()
+        except sqlite3.DatabaseError as error:
+            if not str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_CORRUPT"):
+                raise
+            raise StudyError(f"the candidates of cell {cell} are damaged; use a copy") from None
         if row is None:
             return False
         chunk = unpack(row[0])
