@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haystat.inference.guaranteed_interval import Draws
+from haystat.inference.guaranteed_interval import StageDraws
 
 PER_STAGE = 10
 
@@ -121,7 +121,7 @@ def sample(world, rates_of, n_draws, rng, guess=None, silent=0.0):
         rates.append(rate)
     shares = None if guess is None else np.array([guess] * len(rates))
     stages = np.array(stage)
-    return Draws(world.size, stages, world.cell[drawn], shown[drawn], np.array(rates), shares)
+    return StageDraws(world.size, stages, world.cell[drawn], shown[drawn], np.array(rates), shares)
 
 
 def sample_with_replacement(world, n_draws, rng):
@@ -132,7 +132,7 @@ def sample_with_replacement(world, n_draws, rng):
     first[np.unique(item, return_index=True)[1]] = True
     rates = np.full((1, len(world.predicted)), 1 / n_items)
     cell, label = world.cell[item], world.label[item]
-    return Draws(world.size, np.zeros(n_draws, int), cell, label, rates, repeated=~first)
+    return StageDraws(world.size, np.zeros(n_draws, int), cell, label, rates, repeated=~first)
 
 
 def first_draws(draws, n):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haystat.inference.betting import ADAPTIVE, FRACTIONS
-from haystat.inference.guaranteed_interval import Bets, Draws
+from haystat.inference.guaranteed_interval import Bets, StageDraws
 
 #: cell and label of the items of a pool; cell 0 is predicted positive, the others are not
 CELL = np.array([0, 0, 1, 1, 2])
@@ -50,7 +50,7 @@ def expected_wealth(ratio, tau, sign, runs, label=LABEL, **options):
     """Mean of the last wealth; none may be negative."""
     stage, mean = np.arange(N_DRAWS) // 2, 0.0
     for chance, items, rates in runs:
-        draws = Draws(SIZE, stage, CELL[items], label[items], rates, **options)
+        draws = StageDraws(SIZE, stage, CELL[items], label[items], rates, **options)
         wealth = Bets(draws, *ratio).wealth(tau, sign)[1]
         assert wealth >= 0
         mean += chance * wealth
@@ -95,7 +95,9 @@ def test_draws_with_replacement_are_fair_too(ratio, sign):
     for items in product(range(5), repeat=N_DRAWS):
         seen = [item in items[:t] for t, item in enumerate(items)]
         cell, label = CELL[list(items)], LABEL[list(items)]
-        draws = Draws(SIZE, np.zeros(N_DRAWS, int), cell, label, chance[None], None, np.array(seen))
+        draws = StageDraws(
+            SIZE, np.zeros(N_DRAWS, int), cell, label, chance[None], None, np.array(seen)
+        )
         mean += np.prod(chance[cell]) * Bets(draws, *ratio).wealth(truth(ratio), sign)[1]
     assert mean == pytest.approx(np.sum(chance[CELL]) ** N_DRAWS)
 
@@ -116,7 +118,7 @@ def test_a_cell_that_is_not_drawn_counts_with_its_worst_label(ratio, label_of_la
     rates = np.array([[1.0, 1.0, 0.0]])
     tau, mean, runs = truth(ratio, label), 0.0, runs_without(4)
     for items in runs:
-        draws = Draws(SIZE, np.zeros(N_DRAWS, int), CELL[items], label[items], rates)
+        draws = StageDraws(SIZE, np.zeros(N_DRAWS, int), CELL[items], label[items], rates)
         mean += Bets(draws, *ratio).wealth(tau, sign)[1] / len(runs)
     worst = np.argmin(sign * (ratio[0] - tau * ratio[1])[2])
     assert mean == pytest.approx(1) if label_of_last == worst else mean < 1
@@ -133,7 +135,7 @@ def test_an_item_without_an_answer_counts_with_its_worst_label(ratio, true_label
     runs = [order for order in product(range(5), repeat=N_DRAWS) if len(set(order)) == N_DRAWS]
     for items in runs:
         shown = np.where(np.array(items) == 2, -1, label[list(items)])
-        draws = Draws(SIZE, np.zeros(N_DRAWS, int), CELL[list(items)], shown, np.ones((1, 3)))
+        draws = StageDraws(SIZE, np.zeros(N_DRAWS, int), CELL[list(items)], shown, np.ones((1, 3)))
         wealth = Bets(draws, *ratio).wealth(tau, sign)[1]
         assert wealth >= 0
         mean += wealth / len(runs)
@@ -151,7 +153,7 @@ def test_what_is_taken_for_certain_is_known_and_not_bet_on(ratio, sign):
         mean = 0.0
         for order in runs:
             items = np.insert(order, place, 4)
-            draws = Draws(SIZE, np.zeros(3, int), CELL[items], LABEL[items], rates)
+            draws = StageDraws(SIZE, np.zeros(3, int), CELL[items], LABEL[items], rates)
             mean += Bets(draws, *ratio).wealth(truth(ratio), sign)[1] / len(runs)
         assert mean == pytest.approx(1)
 
@@ -166,7 +168,7 @@ def test_what_is_taken_for_certain_may_have_no_answer(ratio, true_label, sign):
     runs = [order for order in product(range(4), repeat=2) if order[0] != order[1]]
     for order in runs:
         label = np.append(-1, LABEL[list(order)])
-        draws = Draws(SIZE, np.zeros(3, int), CELL[[4, *order]], label, rates)
+        draws = StageDraws(SIZE, np.zeros(3, int), CELL[[4, *order]], label, rates)
         mean += Bets(draws, *ratio).wealth(tau, sign)[1] / len(runs)
     worst = np.argmin(sign * (ratio[0] - tau * ratio[1])[2])
     assert mean == pytest.approx(1) if true_label == worst else mean < 1
@@ -181,7 +183,7 @@ def test_no_label_takes_more_than_what_is_at_stake(ratio, tau, sign):
     for cell, label in product(range(3), (-1, 0, 1)):
         one = np.zeros(1, int)
         rates, shares = np.array([[3.0, 1.0, 0.2]]), np.array([GUESS])
-        draws = Draws(SIZE, one, one + cell, one + label, rates, shares)
+        draws = StageDraws(SIZE, one, one + cell, one + label, rates, shares)
         least = min(least, Bets(draws, *RATIOS[ratio]).wealth(tau, sign)[1])
     assert left - 1e-12 <= least <= left + ADAPTIVE + 0.01  # some label loses all of it
 
@@ -192,5 +194,5 @@ def test_rounding_refutes_nothing(n_items, share):
     """All that is drawn is certain, and the sum at tau is zero but for rounding."""
     above, below = np.array([[share, share], [share, 1.0]]), np.ones((2, 2))
     zeros = np.zeros(6, int)
-    draws = Draws(np.array([n_items, 5]), zeros, zeros, zeros, np.array([[1.0, 0.0]]))
+    draws = StageDraws(np.array([n_items, 5]), zeros, zeros, zeros, np.array([[1.0, 0.0]]))
     assert Bets(draws, above, below).wealth(share, 1)[0] == pytest.approx(1, abs=1e-3)

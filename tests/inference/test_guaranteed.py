@@ -25,7 +25,12 @@ from guaranteed_pools import (
 )
 from scipy.stats import beta, binom
 
-from haystat.inference.guaranteed_interval import Bets, Draws, guaranteed_interval, logical_bounds
+from haystat.inference.guaranteed_interval import (
+    Bets,
+    StageDraws,
+    guaranteed_interval,
+    logical_bounds,
+)
 
 #: pool, rates, measure, further options
 CASES = {
@@ -90,7 +95,7 @@ def test_every_order_of_a_small_pool_together_misses_in_one_of_twenty(n_positive
     for positives in orders:
         label = zeros.copy()
         label[list(positives)] = 1
-        draws = Draws(np.array([n_items]), zeros, zeros, label, np.ones((1, 1)))
+        draws = StageDraws(np.array([n_items]), zeros, zeros, label, np.ones((1, 1)))
         bets = Bets(draws, *losses)
         missed += any(bets.wealth(n_positives / n_items, s)[0] >= 40 for s in (1, -1))
     assert missed <= 0.05 * len(orders)
@@ -115,7 +120,7 @@ def test_logical_bounds_are_those_of_all_labels(measure):
         above, below = world.losses(measure)
         item = rng.permutation(9)[:5]
         label = np.append(world.label[item[:4]], -1)
-        draws = Draws(world.size, np.zeros(5, int), cell[item], label, np.ones((1, 3)))
+        draws = StageDraws(world.size, np.zeros(5, int), cell[item], label, np.ones((1, 3)))
         values, free = [], np.setdiff1d(np.arange(9), item[:4])
         for rest in product((0, 1), repeat=5):
             labels = world.label.copy()
@@ -147,7 +152,7 @@ def test_an_unlucky_order_does_not_lead_out_of_what_is_possible():
     """All 60 positives come first, then 39 of the 40 negatives."""
     zeros, label = np.zeros(99, int), np.repeat([1, 0], [60, 39])
     losses = np.array([[0.0, 1.0]]), np.ones((1, 2))
-    draws = Draws(np.array([100]), zeros, zeros, label, np.ones((1, 1)))
+    draws = StageDraws(np.array([100]), zeros, zeros, label, np.ones((1, 1)))
     assert guaranteed_interval(first_draws(draws, 60), *losses, 0.95)[0] > 0.8
     low, high = guaranteed_interval(draws, *losses, 0.95)
     assert 0.6 <= low <= high <= 0.61
@@ -159,14 +164,14 @@ def test_all_in_favour_refutes_what_the_level_asks_for(level):
     zeros, fresh = np.zeros(50, int), np.zeros(50, bool)
     losses = np.array([[0.0, 1.0]]), np.ones((1, 2))
     rates = np.full((1, 1), 1e-9)
-    draws = Draws(np.array([10**9]), zeros, zeros, zeros + 1, rates, None, fresh)
+    draws = StageDraws(np.array([10**9]), zeros, zeros, zeros + 1, rates, None, fresh)
     low, _ = guaranteed_interval(draws, *losses, level)
     chance = low**50
     assert 0.1 * (1 - level) / 2 < chance <= (1 - level) / 2
 
 
 def test_a_measure_that_no_labels_define_has_no_interval():
-    draws = Draws(np.array([3]), *np.zeros((3, 1), int), np.ones((1, 1)))
+    draws = StageDraws(np.array([3]), *np.zeros((3, 1), int), np.ones((1, 1)))
     assert np.all(np.isnan(guaranteed_interval(draws, np.zeros((1, 2)), np.zeros((1, 2)), 0.95)))
 
 
@@ -182,7 +187,7 @@ def test_width_is_within_half_of_clopper_pearsons(n):
     truth = np.repeat([0, 1], [10, 990])
     for _ in range(20):
         label = rng.permutation(truth)[:n]
-        draws = Draws(np.array([1000]), *np.zeros((2, n), int), label, np.ones((1, 1)))
+        draws = StageDraws(np.array([1000]), *np.zeros((2, n), int), label, np.ones((1, 1)))
         low, high = guaranteed_interval(draws, np.array([[0.0, 1.0]]), np.ones((1, 2)), 0.95)
         widths.append(high - low)
         exact.append(-np.subtract(*clopper_pearson(label.sum(), n)))
@@ -196,7 +201,7 @@ def test_an_empty_tail_is_bounded_as_by_the_rule_of_three():
     size, stage = np.array([n_tail, 50]), np.repeat([0, 1], [50, n])
     cell, label = np.repeat([1, 0], [50, n]), np.repeat([1, 0], [50, n])
     rates = np.array([[0.0, np.inf], [1.0, 0.0]])
-    low, high = guaranteed_interval(Draws(size, stage, cell, label, rates), *losses, 0.95)
+    low, high = guaranteed_interval(StageDraws(size, stage, cell, label, rates), *losses, 0.95)
     assert high == 1
     assert low > 50 / (50 + 1.35 * n_tail * np.log(40) / n)
 
