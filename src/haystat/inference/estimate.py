@@ -101,7 +101,11 @@ class Estimate(Shown):
 
     @property
     def anytime_interval(self) -> tuple[float, float] | FloatArray:
-        """Wider than `interval`, and still right when one stops as soon as it is narrow enough."""
+        """Still right when one stops as soon as it is narrow enough.
+
+        It is wider than `interval` for designs that draw with replacement; the default design has
+        one credible interval for both.
+        """
         return self._one_or_all(self.anytime_intervals)
 
     @cached_property
