@@ -236,3 +236,20 @@ def test_more_candidates_than_pairs_are_all_pairs():
     pool = hs.cross_pool(left, right, np.multiply.outer, candidates=10**30)
     assert pool.size == 2
     assert len(hs.Evaluation(pool, random_state=0).ask(2)) == 2
+
+
+def test_more_candidates_or_pairs_at_a_time_than_there_are_is_all_of_them(tmp_path):
+    pool = hs.Pool(np.linspace(0, 1, 40), ids=[f"i{k}" for k in range(40)])
+    with hs.Study.create(tmp_path / "a.haystat", pool, candidates=10**200) as study:
+        assert study.status().size == 40
+    left = np.linspace(0, 1, 3)
+    crossed = hs.cross_pool(left, left, lambda a, b: np.abs(a[:, None] - b), chunk=10**200)
+    assert crossed.size == 9
+
+
+def test_a_later_pool_that_is_none_and_a_chance_too_small_to_invert_are_refused():
+    pool = hs.Pool(np.linspace(0, 1, 40))
+    with pytest.raises(PoolError, match=r"give an hs\.Pool"):
+        hs.Evaluation(pool, random_state=0).estimate("f1", pool=np.ma.masked_array([0.5, 0.1]))
+    with pytest.raises(BadOption, match="inclusion probability"):
+        hs.Known.sample({1: 0}, inclusion=5e-324)

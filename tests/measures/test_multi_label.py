@@ -115,6 +115,8 @@ def test_what_makes_no_sense_is_refused(tagged):
     scores, _ = tagged
     with pytest.raises(BadOption, match="give a dict"):
         hs.Pool.multi_label(np.zeros((3, 2)))
+    with pytest.raises(BadOption, match="strata"):
+        hs.Pool.multi_label(scores, strata=10**200)
     with pytest.raises(LengthMismatch, match="every label one score an item"):
         hs.Pool.multi_label({"cat": [0.1, 0.2], "dog": [0.1]})
     with pytest.raises(LengthMismatch, match="ids have shape"):

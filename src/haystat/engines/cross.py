@@ -58,7 +58,7 @@ class Cross:
         They are copied into one of two buffers: score() may use its memory again.
         """
         n_left, n_right = self.shape
-        step = max(1, self.chunk // n_right)
+        step = min(n_left, max(1, self.chunk // n_right))
         buffers: dict[Any, NDArray[np.floating[Any]]] = {}
         for number, start in enumerate(range(0, n_left, step)):
             stop = min(start + step, n_left)

@@ -22,6 +22,7 @@ from haystat.errors import AnswerError, BadOption, UnknownLabel
 
 #: how items came to be labelled -> the mark of their cells; 0 is for items without a known label
 KINDS = {"census": 1, "sample": 2, "found": 3}
+LEAST = 1e-12  # inclusion probability whose inverse can still be added up
 ITEM, LABEL, INCLUSION, KIND = ("item", "id"), ("label",), ("inclusion",), ("kind",)
 
 
@@ -213,7 +214,7 @@ def plain(value: Any) -> Any:
 
 def _chance(item: Any, value: Any) -> float:
     usable = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not usable or not 0 < value <= 1:
+    if not usable or not LEAST <= value <= 1:
         raise BadOption(
             f"the inclusion probability of item {brief(item)} is {brief(value)}; give a number "
             "above 0 and at most 1"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haystat.core.arguments import brief, checked_integer
+from haystat.core.arguments import brief
 from haystat.errors import BadOption, LengthMismatch
-from haystat.pool.checks import as_array, checked_numbers
+from haystat.pool.checks import as_array, checked_cuts, checked_numbers
 from haystat.pool.predictions import checked_threshold
 from haystat.pool.prior import natural_scale
 from haystat.pool.strata import STRATIFIERS, assign, renumber
@@ -43,7 +43,7 @@ def multi_label_arguments(
     items = np.arange(size) if ids is None else as_array("ids", ids)
     if items.shape != (size,):
         raise LengthMismatch(f"ids have shape {items.shape}; give one for each of {size} items")
-    n_strata = max(checked_integer("strata", strata, smallest=1) // len(names), 1)
+    n_strata = max(checked_cuts(strata) // len(names), 1)
     found = _by_label("predictions", predictions, names)
     cuts = (
         _by_label("thresholds", threshold, names)

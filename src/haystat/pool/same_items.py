@@ -58,7 +58,7 @@ class SameItems:
 
 def same_items(old: Any, new: Any) -> SameItems:
     """The new pool seen from the positions of the old; raises where their items differ."""
-    if not hasattr(new, "ids"):
+    if not (hasattr(new, "ids") and hasattr(new, "classes")):
         raise PoolError(f"the pool is {brief(new)}; give an hs.Pool of the same items")
     if old.classes != new.classes:
         raise PoolError(

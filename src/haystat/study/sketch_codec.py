@@ -55,7 +55,7 @@ def allotment(size: IntArray, share: FloatArray, total: int) -> IntArray:
     A third of `total` goes to all cells alike, a third by size, a third by the share of the
     draws that the design begins with; where that leads, nobody knows before the labels are in.
     """
-    wanted = total / 3 * (1 / len(size) + size / size.sum() + share)
+    wanted = min(total, 2**53) / 3 * (1 / len(size) + size / size.sum() + share)
     kept: IntArray = np.minimum(size, np.maximum(np.ceil(wanted), 1)).astype(np.int64)
     return kept
 
