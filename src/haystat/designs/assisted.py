@@ -139,7 +139,7 @@ class Assisted(ModelSettings, Design):
         n_labelled = state.labelled.sum(axis=1)
         mass = state.labelled + (size - n_labelled)[:, None] * share
         size, n_labelled = size * problem.open, n_labelled * problem.open
-        influence = problem.losses.influence(problem.losses.risk(mass / problem.size))
+        influence = problem.losses.aimed(problem.losses.risk(mass / problem.size))
         against = contradicted(problem)
         seen = np.where(against, share**2 / (share + self.rare), share)
         weights = problem.measure.component_weights()

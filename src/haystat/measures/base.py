@@ -150,6 +150,11 @@ class Measure(ABC):
             return f"{self.components[0]} is undefined: {self.lacking}"
         return f"{self.name} is undefined for what has been drawn so far"
 
+    @property
+    def aim(self) -> Measure:
+        """What a design that is aimed by a model draws for, with the same losses; mostly itself."""
+        return self
+
     def side_by_side(self) -> tuple[Measure, ...]:
         """The measures that this one puts side by side; itself if it is one."""
         return (self,)

@@ -41,6 +41,11 @@ class ByFactor(Measure, ABC):
         for name, value in self._around(self.measure).items():
             object.__setattr__(self, name, value)
 
+    @property
+    def aim(self) -> Measure:
+        """That of the measure inside, by the same factor."""
+        return self._resolved(_inner=self._inner.aim)
+
     def for_system(self, system: str) -> Measure:
         return replace(self, measure=self.measure.for_system(system))
 

@@ -64,6 +64,11 @@ class Slopes:
     positive: float
 
 
+def hits_at(hit: float, predicted: float, positive: float) -> Slopes:
+    """h."""
+    return Slopes(hit, 1.0, 0.0, 0.0)
+
+
 def recall_at(hit: float, predicted: float, positive: float) -> Slopes:
     """h / n."""
     recall = hit / positive

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from haystat.core.arguments import brief, checked_number
 from haystat.core.arrays import FloatArray
 from haystat.errors import BadOption
+from haystat.measures.base import Measure
 from haystat.measures.facts import Fact, PredictedClass
 from haystat.measures.operating import (
     AtPoint,
     PointRequirement,
     Slopes,
+    hits_at,
     precision_at,
     recall_at,
 )
@@ -40,6 +43,9 @@ class Threshold(AtPoint):
     recall: float | None = None
     f1: str | None = None
     false_positive_rate: float | None = None
+    _kept: Callable[[float, float, float], Slopes] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in WORDS if getattr(self, name) is not None}
@@ -69,13 +75,23 @@ class Threshold(AtPoint):
         rate = self.false_positive_rate or 0.0
         return PointRequirement(hit=1.0, predicted=-1.0, positive=-rate, constant=rate)
 
+    @property
+    def aim(self) -> Measure:
+        """The positives found at the cut, where it depends on nothing below it.
+
+        Whether a cut keeps a precision or a false positive rate is hardly a matter of how many
+        positives lie below it: labels that tell their number do not certify a lower cut.
+        """
+        free = self.precision is not None or self.false_positive_rate is not None
+        return self._resolved(_kept=hits_at) if free else self
+
     def facts(self) -> tuple[Fact, ...] | None:
         """The bin of the score, and the prediction: the cut in use is looked at as well."""
         return (self._bins, PredictedClass(self.system_index, self.n_classes))
 
     def at(self, hit: float, predicted: float, positive: float) -> Slopes:
         """Recall, or precision where recall is required."""
-        kept = precision_at if self.recall is not None else recall_at
+        kept = self._kept or (precision_at if self.recall is not None else recall_at)
         return kept(hit, predicted, positive)
 
     def _solved(self, risk: FloatArray) -> tuple[int, float, Slopes]:

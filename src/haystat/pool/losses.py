@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any, Protocol
@@ -39,6 +39,9 @@ class CellLosses(Protocol):
     def influence(self, risk: FloatArray) -> FloatArray:
         """Mean influence of an item of each cell under each label, (K, C, m)."""
 
+    def aimed(self, risk: FloatArray) -> FloatArray:
+        """The influence on what a design draws for, `Measure.aim`, (K, C, m)."""
+
     def kept(self) -> dict[str, Any]:
         """The arrays and outputs that a sketch must keep to make these losses again."""
 
@@ -61,6 +64,9 @@ class EqualLosses:
 
     def sensitivity(self, risk: FloatArray) -> FloatArray:
         return self.measure.sensitivity(self.outputs, self.label, risk).reshape(self.support.shape)
+
+    def aimed(self, risk: FloatArray) -> FloatArray:
+        return replace(self, measure=self.measure.aim).influence(risk)
 
     def influence(self, risk: FloatArray) -> FloatArray:
         influence = self.measure.influence(self.outputs, self.label, risk)
@@ -94,6 +100,9 @@ class MeanLosses:
         jacobian = self.measure.jacobian(risk)
         weighted = jacobian.T @ (self.measure.component_weights()[:, None] * jacobian)
         return np.asarray(np.einsum("de,kcde->kc", weighted, self.second))
+
+    def aimed(self, risk: FloatArray) -> FloatArray:
+        return replace(self, measure=self.measure.aim).influence(risk)
 
     def influence(self, risk: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("md,kcd->kcm", self.measure.jacobian(risk), self.first))

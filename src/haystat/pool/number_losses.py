@@ -60,6 +60,10 @@ class NumberLosses:
         """Mean influence of an item of each cell, before any label, (K, 1, m)."""
         return self._prior.influence(risk)
 
+    def aimed(self, risk: FloatArray) -> FloatArray:
+        """The influence on what a design draws for, (K, 1, m)."""
+        return self._prior.aimed(risk)
+
     def kept(self) -> dict[str, Any]:
         """The examples, and how far labels spread."""
         return {
