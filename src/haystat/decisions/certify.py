@@ -18,7 +18,7 @@ from haystat.core.arrays import BoolArray, FloatArray
 from haystat.decisions.threshold_draws import CutDraws
 from haystat.errors import BadOption
 
-MODEL_SHARE = 0.5  # of the allowed error is spent on the draws, the rest on the model being wrong
+MOST_SPENT = 0.5  # of the allowed error on the draws; less where intervals leave out fewer of them
 WORTHWHILE = 0.01  # of the positives, below which a cut is not looked at
 ENOUGH = 1.5  # times the labels that would do for one cut on average, to be likely to do
 
@@ -80,25 +80,29 @@ def lower_band(values: FloatArray, level: float) -> FloatArray:
 def certified(draws: CutDraws, need: Need, level: float) -> BoolArray:
     """The largest set of cuts that meet the requirement all at once in enough of the draws, (L,).
 
-    Half of the error that `level` allows is kept for what the model does not know; cuts that are
-    likely to find less than 1% of the positives are not looked at.
+    Cuts that are likely to find less than 1% of the positives are not looked at.
     """
     met = need.values(draws) >= need.bound
     joint = np.ones(len(met), dtype=bool)
     taken = np.zeros(met.shape[1], dtype=bool)
-    looked_at = worthwhile(draws)
+    looked_at, enough = worthwhile(draws), inner_level(draws, level)
     for cut in np.argsort(-met.mean(axis=0), kind="stable"):
         if looked_at[cut]:
             joint &= met[:, cut]
-            if joint.mean() < inner_level(level):
+            if joint.mean() < enough:
                 break
             taken[cut] = True
     return taken
 
 
-def inner_level(level: float) -> float:
-    """The share of the draws in which a certified set must hold."""
-    return 1 - MODEL_SHARE * (1 - level)
+def inner_level(draws: CutDraws, level: float) -> float:
+    """The share of the draws in which a certified set must hold.
+
+    The draws may fail in as many cases as they leave out of an interval, at most in half of those
+    that `level` allows: the rest is kept for what the model, or a normal distribution, is wrong
+    about.
+    """
+    return 1 - min(draws.tail_share, MOST_SPENT) * (1 - level)
 
 
 def worthwhile(draws: CutDraws) -> BoolArray:
@@ -125,7 +129,7 @@ def labels_to_settle(draws: CutDraws, need: Need, level: float, n_labels: int) -
     if not looked_at.any() or n_labels == 0:
         return None
     values = need.values(draws)[:, looked_at]
-    low, middle = np.quantile(values, [1 - inner_level(level), 0.5], axis=0)
+    low, middle = np.quantile(values, [1 - inner_level(draws, level), 0.5], axis=0)
     slack = middle - need.bound
     if not np.any(slack > 0):
         return None
@@ -141,4 +145,4 @@ def best_f1(draws: CutDraws, level: float) -> tuple[int, float]:
     f1 = draws.f1
     regret = f1.max(axis=1, keepdims=True) - f1
     at = int(np.argmin(regret.mean(axis=0)))
-    return at, float(np.quantile(regret[:, at], level))
+    return at, float(np.quantile(regret[:, at], 1 - draws.tail_share * (1 - level)))

@@ -172,7 +172,7 @@ def _best_f1(draws: CutDraws, places: Places, level: float) -> ThresholdChoice:
 
 
 def _point(draws: CutDraws, at: int, places: Places, level: float) -> Point:
-    tail = (1 - level) / 2
+    tail = draws.tail_share * (1 - level) / 2
     found = {
         name: np.quantile(draws.of(name)[:, at], [0.5, tail, 1 - tail]).tolist()
         for name in MEASURES
@@ -184,7 +184,8 @@ def _point(draws: CutDraws, at: int, places: Places, level: float) -> Point:
 def _curve(draws: CutDraws, places: Places, level: float) -> list[dict[str, float]]:
     """Precision and recall at every cut, with bands that hold at all cuts at once."""
     columns = {"threshold": draws.cuts, "n_predicted": places.n_predicted}
-    both = 1 - (1 - level) / 2  # one half of the probability of missing to each side
+    # One half of the probability of missing to each side.
+    both = 1 - draws.tail_share * (1 - level) / 2
     for name in ("precision", "recall"):
         values = draws.of(name)
         columns[name] = np.median(values, axis=0)

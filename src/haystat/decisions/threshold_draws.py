@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haystat.core.arrays import FloatArray
+from haystat.inference.credible import CredibleEstimate
 from haystat.inference.estimate import Estimate
 from haystat.measures.base import ratio
 from haystat.measures.curves import OverThresholds
@@ -47,13 +48,15 @@ class CutCounts(OverThresholds):
 class CutDraws:
     """Shares of the pool at L cuts, ascending, in S joint draws.
 
-    predicted (L,) is known; hit (S, L) are true positives, positive (S,) all positives.
+    predicted (L,) is known; hit (S, L) are true positives, positive (S,) all positives. Intervals
+    leave out `tail_share` of the draws that their level would, as those of an estimate do.
     """
 
     cuts: FloatArray
     predicted: FloatArray
     hit: FloatArray
     positive: FloatArray
+    tail_share: float = 1.0
 
     @property
     def precision(self) -> FloatArray:
@@ -84,6 +87,7 @@ class CutDraws:
 def draws_of(estimate: Estimate, cuts: FloatArray, seed: int = 0) -> CutDraws:
     """The draws behind an estimate of CutCounts; of a normal distribution where it has none."""
     draws = estimate.sampled
+    tail_share = estimate.tail_share if isinstance(estimate, CredibleEstimate) else 1.0
     if not len(draws):
         rng = np.random.default_rng(seed)
         error = rng.standard_normal((N_DRAWS, len(estimate.terms))) @ estimate.terms
@@ -91,4 +95,5 @@ def draws_of(estimate: Estimate, cuts: FloatArray, seed: int = 0) -> CutDraws:
     n = len(cuts)
     predicted = np.median(draws[:, :n], axis=0)
     hit = np.minimum(draws[:, n:-1], predicted)
-    return CutDraws(cuts, predicted, hit, np.maximum(draws[:, -1], hit.max(axis=1)))
+    positive = np.maximum(draws[:, -1], hit.max(axis=1))
+    return CutDraws(cuts, predicted, hit, positive, tail_share)
