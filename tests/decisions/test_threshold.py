@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -195,6 +196,29 @@ def test_of_certified_cuts_the_one_that_keeps_most_is_taken():
     assert met.tolist() == [False, True, True]
     assert best_cut(draws, need, met) == 1
     assert best_cut(draws, Need("recall", 0.2), np.array([True, True, True])) == 2
+
+
+@pytest.mark.parametrize(("tail_share", "wrong"), [(1.0, 10), (0.2, 4)])
+def test_draws_fail_as_seldom_as_intervals_leave_them_out(tail_share, wrong):
+    """Of 400 draws 5% allow 20; half of them at most, a fifth where intervals leave out that."""
+    for n_failing in (wrong, wrong + 1):
+        hit = np.where(np.arange(400) < n_failing, 5, 10)[:, None]
+        draws = replace(draws_at(hit, [10], hit[:, 0] + 5), tail_share=tail_share)
+        taken = certified(draws, Need("precision", 0.9), 0.95)
+        assert taken.tolist() == [n_failing == wrong]
+
+
+def test_the_cut_in_use_has_the_intervals_of_an_estimate(case):
+    """Those of the measure itself, from the same labels: they leave out the same draws."""
+    scores, labels = case
+    pool = hs.Pool(scores, threshold=0.5, strata=64)
+    one = hs.Evaluation(pool, hs.measures.F1(), random_state=4)
+    one.run(lambda items: labels[items], budget=200)
+    own = one.threshold(recall=0.5).own
+    for name in ("precision", "recall", "f1"):
+        np.testing.assert_allclose(
+            getattr(own, name)[1:], one.estimate(name).interval, atol=0.02, err_msg=name
+        )
 
 
 def test_best_f1_by_enumeration():

@@ -94,6 +94,7 @@ TWO_CLASSES = {name: MEASURES[name](**COARSE.get(name, {})) for name in OF_CLASS
     "mcc weighted": Weighted(MCC(), "amount"),
     "auc weighted": Weighted(ROCAUC(6), "amount"),
     "brier weighted": Weighted(Brier(), "amount"),
+    "recall at precision weighted": Weighted(Threshold(9, precision=0.6), "amount"),
     "within weighted": Weighted(Within(F1(), MASK), "amount"),
     "difference within": Within(Difference(Accuracy(), "a", "b"), MASK),
 }
@@ -182,6 +183,19 @@ def test_jacobian_matches_finite_differences(case, seed):
     defined = np.isfinite(measure.value(risk))
     scale = 1 + np.abs(expected[defined])
     assert np.all(np.abs(measure.jacobian(risk)[defined] - expected[defined]) < 1e-6 * scale)
+
+
+def test_what_a_design_draws_for_has_the_same_losses_and_is_mostly_the_measure_itself(case):
+    pool, measure = case
+    aim, risk, label = measure.aim, some_risk(pool, measure), other_labels(pool)
+    loss, influence = measure.loss(pool.outputs, label), aim.influence(pool.outputs, label, risk)
+    np.testing.assert_array_equal(aim.loss(pool.outputs, label), loss)
+    if measure.components[0].startswith(("recall at precision", "recall at false positive")):
+        expected = loss @ difference_jacobian(aim, risk).T
+        np.testing.assert_allclose(influence, expected, rtol=1e-5, atol=1e-6)
+        assert np.all(aim.value(risk) <= measure.value(risk))  # hits: not as a share of positives
+    else:
+        np.testing.assert_array_equal(influence, measure.influence(pool.outputs, label, risk))
 
 
 def test_risk_is_the_weighted_total_of_the_loss(case):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -132,6 +134,37 @@ def test_recall_at_a_precision_lies_between_the_cuts_around_it(pool, precision):
     value = pool.value(Threshold(thresholds=every_score(pool), precision=precision))[0]
     upper = recalls[met - 1] if met else 1.0
     assert recalls[met] - 1e-12 <= value <= upper + 1e-12
+
+
+def hits_where(pool, cuts, met):
+    """True positives as a share of the pool where `met` first fails from the top, by brute force.
+
+    Between two cuts items come in random order: hits and predictions grow on a straight line.
+    """
+    score, n = pool.outputs.scores[:, 0], len(pool.label)
+    ends = [(0.0, 0.0)]
+    for cut in [*sorted(cuts, reverse=True), -np.inf]:
+        taken = score >= cut
+        ends.append((taken.sum() / n, pool.label[taken].sum() / n))
+    steps = [np.linspace(before, after, 2001) for before, after in itertools.pairwise(ends)]
+    points = np.concatenate(steps)
+    return max(hit for predicted, hit in points if met(hit, predicted))
+
+
+@pytest.mark.parametrize("share", [0.55, 0.7])
+def test_labels_for_a_precision_aim_at_the_true_positives_at_its_cut(pool, share):
+    cuts = np.quantile(pool.outputs.scores[:, 0], [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+    expected = hits_where(pool, cuts, lambda hit, predicted: hit >= share * predicted)
+    aim = Threshold(thresholds=cuts, precision=share).bind(pool.schema).aim
+    assert pool.value(aim)[0] == pytest.approx(expected, abs=1e-3)
+
+
+def test_labels_for_a_false_positive_rate_aim_at_the_true_positives_at_its_cut(pool):
+    cuts = np.quantile(pool.outputs.scores[:, 0], [0.3, 0.5, 0.7, 0.8, 0.9])
+    negative = 1 - pool.label.mean()
+    expected = hits_where(pool, cuts, lambda hit, predicted: predicted - hit <= 0.2 * negative)
+    aim = Threshold(thresholds=cuts, false_positive_rate=0.2).bind(pool.schema).aim
+    assert pool.value(aim)[0] == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("recall", [0.3, 0.8, 0.95])
