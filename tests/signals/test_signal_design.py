@@ -11,7 +11,9 @@ import haystat as hs
 from haystat.designs import recorded
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Batch
+from haystat.models.label_view import label_view
 from haystat.models.rising import Rising
+from haystat.models.settings import ModelSettings
 from haystat.pool.problem import pose
 
 
@@ -104,3 +106,16 @@ def test_rising_products_are_ratios_of_gamma_functions():
     step = 1e-5 * a
     slope = (rising.log(a + step) - rising.log(a - step)) / (2 * step)
     np.testing.assert_allclose(rising.slope(a), slope, rtol=1e-5, atol=1e-9)
+
+
+def test_views_with_and_without_signals_leave_the_same_items_out_of_the_evidence():
+    """Labels of a mass of equal scores are no part of it, so both must mean the same items."""
+    score, second, _ = hidden_pool()
+    for n_equal in (SIZE * 55 // 100, SIZE * 95 // 100):  # in its largest band less than half, more
+        tied = np.where(np.argsort(np.argsort(score)) < n_equal, -9.0, score)
+        pool = hs.Pool(tied, threshold=0.0, signals={"second": second})
+        problem = pose(pool, hs.measures.resolve("f1").bind(pool.schema))
+        view = label_view(problem, ModelSettings())
+        masses = [one.model.mass[one.regions.of_cell] for one in (view, view.plain)]
+        np.testing.assert_array_equal(*masses)
+    assert masses[0].any()

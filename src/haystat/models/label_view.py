@@ -106,8 +106,8 @@ def _two_classes(
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
     series = series_of(problem)[problem.cells.stratum]
     group = np.column_stack([_groups(problem), series])
-    uncut = uncut_size(problem, by_signals=signals is not None)
-    mass = low & (uncut > MASS * problem.size)
+    # The same cells with and without signals: labels in a mass are no part of the evidence.
+    mass = low & (uncut_size(problem) > MASS * problem.size)
     apart = _codes(np.column_stack([group, mass]))
     hints = None
     regions = Regions.along(rank, threshold, apart, size)

@@ -69,14 +69,10 @@ def n_predicted(problem: Problem) -> float:
     return float(np.clip(predicted, 0.5, problem.size - 0.5))
 
 
-def uncut_size(problem: Problem, by_signals: bool) -> FloatArray:
-    """Items of each cell, (K,); with those that only groups or an earlier version tell apart.
-
-    by_signals: whether those that only signals tell apart count by themselves.
-    """
+def uncut_size(problem: Problem) -> FloatArray:
+    """Items of each cell, (K,); with those that only groups or an earlier version tell apart."""
     cells = problem.cells
-    cut = cells.signals is not None and not by_signals
-    if cells.before is None and sub_populations(problem) is None and not cut:
+    if cells.before is None and sub_populations(problem) is None:
         return cells.size.astype(np.float64)
     key = np.column_stack([cells.example.predictions, cells.stratum])
     whole = np.unique(key, axis=0, return_inverse=True)[1].reshape(-1)
