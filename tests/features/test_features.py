@@ -157,8 +157,9 @@ def test_adaptive_on_features_beats_passive(rare, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_large_matrices_take_seconds(method):
-    """A tenth of the million items of the bench, in a tenth of its minute."""
+    """A tenth of the million items of the bench, in a tenth of its minute: of the processor's time,
+    for on a busy machine a clock on the wall measures what else is running."""
     features = np.random.default_rng(0).normal(size=(100_000, 50)).astype(np.float32)
-    start = time.perf_counter()
+    start = time.process_time()
     hs.strata_from_features(features, method, 64)
-    assert time.perf_counter() - start < 6
+    assert time.process_time() - start < 6

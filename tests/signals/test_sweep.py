@@ -86,7 +86,7 @@ def test_a_sweep_of_an_empty_tail_makes_the_interval_at_most_half_as_wide():
 def test_it_says_what_it_was_tested_on_and_what_the_interval_is_without_it():
     score, label, _ = made(8)
     judge = judged(label)
-    evaluation = evaluated(score, label, judge=judge)
+    evaluation = evaluated(score, label, 700, judge=judge)  # all predicted positives
     estimate = evaluation.estimate()
     sweep = estimate.sweep
     known = [a.item for a in evaluation.answers if a.label == 1 and score[a.item] >= 0]

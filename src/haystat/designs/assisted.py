@@ -40,7 +40,8 @@ METHOD = 5  # counted up whenever the same labels would lead to other draws or e
 class AssistedState:
     """The problem as the model sees it, labels per cell and class (K, C), the key of all clocks.
 
-    share (K, C) is the model's, for the sizes; modes (G, p) are where its next fit starts.
+    share (K, C) is the model's, for the sizes; modes (G, p) are where its next fit starts. plain is
+    the same without signals, where there are some.
     """
 
     view: LabelView
@@ -48,6 +49,7 @@ class AssistedState:
     key: int
     share: FloatArray
     modes: FloatArray
+    plain: AssistedState | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Assisted(ModelSettings, Design):
         the items. So small regions are looked into as well, whatever the model thinks of them.
     least: of the rate that a cell would have if nothing had been drawn before; always kept, so that
         every stage can speak about every cell.
+    unaided: share of the labels that is spread as if there were no signals, where there are some.
     """
 
     method: int = METHOD
@@ -70,8 +73,10 @@ class Assisted(ModelSettings, Design):
     by_region: float = 0.5
     dense: float = 0.2
     least: float = 0.02
+    unaided: float = 0.5
     name = "assisted"
     by_model = True
+    before = {"unaided": 0.0}  # noqa: RUF012  options of logs from before there were these
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,6 +93,8 @@ class Assisted(ModelSettings, Design):
             raise BadOption(f"uniform is {self.uniform}; give two shares, 0 < first <= second <= 1")
         if not 0 <= self.by_region <= 1:
             raise BadOption(f"by_region is {self.by_region}; it must lie between 0 and 1")
+        if not 0 <= self.unaided <= 1:
+            raise BadOption(f"unaided is {self.unaided}; it must lie between 0 and 1")
         for name in ("rare", "dense", "least"):
             if not 0 < getattr(self, name) < np.inf:
                 raise BadOption(f"{name} is {getattr(self, name)}; it must be positive")
@@ -98,8 +105,10 @@ class Assisted(ModelSettings, Design):
             raise BadOption(f"design 'assisted' does not know {what}; use design='adaptive'")
         labelled = np.zeros((len(problem.cells), problem.n_classes), dtype=np.int64)
         view, key = view_of(problem, self), int(rng.integers(2**63))
-        modes = view.model.curve.mean[None]
-        return self._fitted(AssistedState(view, labelled, key, np.zeros((0, 0)), modes))
+        plain = None
+        if view.plain is not None and self.unaided > 0:
+            plain = _unfitted(view.plain, labelled, key)
+        return self._fitted(replace(_unfitted(view, labelled, key), plain=plain))
 
     def observe(self, problem: Problem, state: AssistedState, batch: Batch) -> AssistedState:
         return self._fitted(replace(state, labelled=count_labels(state.labelled, batch)))
@@ -134,7 +143,19 @@ class Assisted(ModelSettings, Design):
         return np.broadcast_to(reach, problem.losses.support.shape)
 
     def sizes(self, problem: Problem, state: AssistedState) -> FloatArray:
-        """How much an item of each cell attracts labels, (K,); they add up to 1 over the pool."""
+        """How much an item of each cell attracts labels, (K,); they add up to 1 over the pool.
+
+        With signals they are a defensive mixture: what the score alone would label is labelled at
+        `unaided` of the rate at least, however sure the signals are.
+        """
+        sizes = self._sizes(problem, state)
+        if state.plain is None:
+            return sizes
+        plain = self._sizes(problem, state.plain)
+        return np.asarray((1 - self.unaided) * sizes + self.unaided * plain)
+
+    def _sizes(self, problem: Problem, state: AssistedState) -> FloatArray:
+        """Sizes (K,) by one view of the problem."""
         size, share = problem.cells.size, state.share
         n_labelled = state.labelled.sum(axis=1)
         mass = state.labelled + (size - n_labelled)[:, None] * share
@@ -165,7 +186,10 @@ class Assisted(ModelSettings, Design):
         with one_thread():
             mixture = model.fitted(n, events, state.modes, QUICK)
             share = state.view.shares(mean_root(model, mixture, n, events), state.labelled)
-        return replace(state, share=share, modes=mixture.fits.mode)
+        plain = state.plain
+        if plain is not None:
+            plain = self._fitted(replace(plain, labelled=state.labelled))
+        return replace(state, share=share, modes=mixture.fits.mode, plain=plain)
 
     def _even(
         self, size: IntArray, reach: NDArray[np.bool_], parts: tuple[IntArray, ...]
@@ -178,6 +202,11 @@ class Assisted(ModelSettings, Design):
             by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
             even += (1 - self.by_region) * by_item + self.by_region * by_region[of_cell]
         return np.where(reach, even / len(parts), 0.0)
+
+
+def _unfitted(view: LabelView, labelled: IntArray, key: int) -> AssistedState:
+    """A state of which the model has seen nothing yet."""
+    return AssistedState(view, labelled, key, np.zeros((0, 0)), view.model.curve.mean[None])
 
 
 def seldom_far(sizes: FloatArray, n: IntArray, far: BoolArray) -> FloatArray:

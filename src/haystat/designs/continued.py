@@ -102,7 +102,8 @@ class Continued(Assisted):
 
     def _seen(self, state: AssistedState, inclusion: FloatArray) -> AssistedState:
         parts = {field.name: getattr(state.view, field.name) for field in fields(LabelView)}
-        return replace(state, view=WeightedView(**parts, inclusion=inclusion))
+        plain = None if state.plain is None else self._seen(state.plain, inclusion)
+        return replace(state, view=WeightedView(**parts, inclusion=inclusion), plain=plain)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import expit, gammaln, psi
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.models.rising import Rising
 from haystat.models.settings import ModelSettings
 
 # Knots of the walk, in units of t from the threshold: close where the curve falls.
@@ -177,24 +178,34 @@ class Assumed:
 
 @dataclass(frozen=True)
 class Told:
-    """What is known of the regions that have labels: basis (A, p), n, n_positive (A,), floors."""
+    """What is known of the regions that have labels: basis (A, p), n, n_positive (A,), floors.
+
+    rising is for n_positive, the other labels and n, where signals cut regions small.
+    """
 
     basis: FloatArray
     n: FloatArray
     n_positive: FloatArray
     low: BoolArray | FloatArray
     high: BoolArray
+    rising: tuple[Rising, Rising, Rising] | None = None
 
     @classmethod
     def of(cls, curve: Curve, n: FloatArray, n_positive: FloatArray, used: BoolArray) -> Told:
         """The regions that have labels and are used."""
         told = np.flatnonzero((n > 0) & used)
-        rows = curve.basis[told], n[told], n_positive[told], curve.floor[..., told]
-        return cls(*rows, curve.high[told])
+        n, n_positive = n[told], n_positive[told]
+        rows = curve.basis[told], n, n_positive, curve.floor[..., told], curve.high[told]
+        if curve.hints is None or not len(curve.hints.mean):
+            return cls(*rows)
+        return cls(*rows, (Rising.of(n_positive), Rising.of(n - n_positive), Rising.of(n)))
 
     def height(self, assumed: Assumed, share: FloatArray) -> FloatArray:
         """Log likelihood of shares (G, A), beta-binomial but for a constant, (G,)."""
         yes, no = assumed.pseudo_counts(share)
+        if self.rising is not None:
+            of_yes, of_no, of_both = self.rising
+            return np.asarray(np.sum(of_yes.log(yes) + of_no.log(no) - of_both.log(yes + no), 1))
         found = gammaln(yes + self.n_positive) - gammaln(yes)
         found += gammaln(no + self.n - self.n_positive) - gammaln(no)
         return np.asarray(np.sum(found - gammaln(yes + no + self.n) + gammaln(yes + no), axis=1))
@@ -203,9 +214,14 @@ class Told:
         """Derivative of the log likelihood by the shares, (G, A)."""
         yes, no = assumed.pseudo_counts(share)
         a, b = assumed.shape[:, None], assumed.concentration[:, None]
-        both = psi(yes + no + self.n) - psi(yes + no)
-        by_yes = psi(yes + self.n_positive) - psi(yes) - both
-        by_no = psi(no + self.n - self.n_positive) - psi(no) - both
+        if self.rising is not None:
+            values = zip(self.rising, (yes, no, yes + no), strict=True)
+            by_yes, by_no, both = (counts.slope(value) for counts, value in values)
+        else:
+            both = psi(yes + no + self.n) - psi(yes + no)
+            by_yes = psi(yes + self.n_positive) - psi(yes)
+            by_no = psi(no + self.n - self.n_positive) - psi(no)
+        by_yes, by_no = by_yes - both, by_no - both
         return np.asarray(by_yes * (a / (1 - share) ** 2 + b) - by_no * (a / share**2 + b))
 
     def information(self, assumed: Assumed, share: FloatArray) -> FloatArray:
@@ -226,26 +242,31 @@ def fit(
     pairs = np.triu_indices(len(curve.mean))
     products = told.basis[:, pairs[0]] * told.basis[:, pairs[1]]
 
-    def look(at: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Height of the log posterior (G,), with the shares and slopes (G, A) it is made of."""
-        share, slope = assumed.shares(at @ told.basis.T, told.low, told.high)
-        penalty = np.sum(precision * (at - curve.mean) ** 2, axis=1) / 2
-        return told.height(assumed, share) - penalty, share, slope
+    every = np.arange(len(start))
 
-    at, (best, share, slope) = start, look(start)
+    def look(at: FloatArray, of: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Height of some log posteriors (g,), with the shares and slopes (g, A) of which it is."""
+        at, given = at[of], assumed.picked(of)
+        share, slope = given.shares(at @ told.basis.T, told.low, told.high)
+        penalty = np.sum(precision[of] * (at - curve.mean) ** 2, axis=1) / 2
+        return told.height(given, share) - penalty, share, slope
+
+    at, (best, share, slope) = start, look(start, every)
     for _ in range(most_steps):
         gradient = (told.gradient(assumed, share) * slope) @ told.basis
         gradient -= precision * (at - curve.mean)
         information = (told.information(assumed, share) * slope**2) @ products
         curvature = _symmetric(information, pairs) + _diagonal(precision)
         step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-        found, share, slope = look(at + step)
+        found, share, slope = look(at + step, every)
         for _ in range(HALVINGS):
             worse = found < best - ROUNDING
             if not worse.any():
                 break
             step[worse] /= 2
-            found, share, slope = look(at + step)
+            # The last bits of a product of matrices depend on how many rows they have.
+            of = every if told.rising is None else np.flatnonzero(worse)
+            found[of], share[of], slope[of] = look(at + step, of)
         at, gain, best = at + step, float(np.max(found - best)), found
         if gain < SMALL_GAIN:
             break

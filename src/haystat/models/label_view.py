@@ -27,6 +27,7 @@ from haystat.models.regions import Regions
 from haystat.models.settings import ModelSettings
 from haystat.models.signals import hints_of
 from haystat.pool.problem import Problem
+from haystat.pool.signals import CellSignals
 
 ASCENT = 4.0  # strata, the least mean length of an ascent; in a random order it is two
 MASS = 0.5  # of the pool, from which the items of one cell are a mass
@@ -87,20 +88,28 @@ class LabelView:
 
 def label_view(problem: Problem, settings: ModelSettings) -> LabelView:
     """What the model needs to know of a problem whose labels are classes."""
-    view = _two_classes if problem.n_classes == 2 else _more_classes
-    return view(problem, settings)
+    if problem.n_classes > 2:
+        return _more_classes(problem, settings)
+    plain = _two_classes(problem, settings, None)
+    if problem.cells.signals is None:
+        return plain
+    return replace(_two_classes(problem, settings, problem.cells.signals), plain=plain)
 
 
-def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
+def _two_classes(
+    problem: Problem, settings: ModelSettings, signals: CellSignals | None
+) -> LabelView:
+    """The view by these signals; without them, whether or not cells are cut by some."""
     rank, threshold = ranks(problem)
     size = problem.cells.size.astype(np.float64)
     low = predicted_low(problem)
     high = np.asarray(problem.cells.example.predictions.min(axis=1) == 1)
     series = series_of(problem)[problem.cells.stratum]
     group = np.column_stack([_groups(problem), series])
+    # The same cells with and without signals: labels in a mass are no part of the evidence.
     mass = low & (uncut_size(problem) > MASS * problem.size)
     apart = _codes(np.column_stack([group, mass]))
-    signals, hints = problem.cells.signals, None
+    hints = None
     regions = Regions.along(rank, threshold, apart, size)
     parts: tuple[IntArray, ...] = ()
     if signals is not None:
@@ -115,11 +124,8 @@ def _two_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     far = None if problem.cells.far is None else problem.cells.far[first]
     model = LabelModel(curve, regions.size, mass[first], settings, far)
     reference = np.zeros(len(size), dtype=np.int64)
-    plain = None
-    if signals is not None:
-        plain = _two_classes(replace(problem, cells=replace(problem.cells, signals=None)), settings)
     other = np.array([[0.0, 1.0]])
-    return LabelView(model, regions, reference, reference, other, parts=parts, plain=plain)
+    return LabelView(model, regions, reference, reference, other, parts=parts)
 
 
 def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:

@@ -1,0 +1,121 @@
+"""Where labels go with signals: a defensive mixture with what the score alone would label."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import poch
+from test_signal_model import SIZE, hidden_pool
+
+import haystat as hs
+from haystat.designs import recorded
+from haystat.designs.assisted import Assisted
+from haystat.designs.base import Batch
+from haystat.models.label_view import label_view
+from haystat.models.rising import Rising
+from haystat.models.settings import ModelSettings
+from haystat.pool.problem import pose
+
+
+def problem_of(signals):
+    score, _, _ = hidden_pool()
+    pool = hs.Pool(score, threshold=0.0, signals=signals)
+    return pose(pool, hs.measures.resolve("f1").bind(pool.schema))
+
+
+def after(design, problem, told):
+    """The state after the labels of some items."""
+    _, _, label = hidden_pool()
+    state = design.start(problem, np.random.default_rng(0))
+    cell = problem.cells.of_item[told].astype(np.int64)
+    once = np.ones(len(told))
+    batch = Batch(cell, label[told], once, once, once > 0)
+    return design.observe(problem, state, batch)
+
+
+@pytest.mark.parametrize("n_told", [0, 300])
+def test_sizes_of_items_are_a_mixture_with_those_of_a_pool_without_signals(n_told):
+    """Item by item against two evaluations: one that knows no signals, one that trusts them."""
+    _, second, _ = hidden_pool()
+    told = np.random.default_rng(5).choice(SIZE, n_told, replace=False)
+    by_item = {}
+    for name, design, signals in (
+        ("mixed", Assisted(unaided=0.3), {"second": second}),
+        ("trusting", Assisted(unaided=0.0), {"second": second}),
+        ("alone", Assisted(), None),
+    ):
+        problem = problem_of(signals)
+        sizes = design.sizes(problem, after(design, problem, told))
+        by_item[name] = sizes[problem.cells.of_item]
+        assert by_item[name].sum() == pytest.approx(1.0)
+    expected = 0.7 * by_item["trusting"] + 0.3 * by_item["alone"]
+    np.testing.assert_allclose(by_item["mixed"], expected, rtol=1e-6)
+    assert np.abs(by_item["trusting"] / by_item["alone"] - 1).max() > 0.5
+
+
+def test_predicted_positives_that_a_signal_speaks_against_are_looked_into():
+    """A group of true positives of which the signal thinks nothing is not left for last."""
+    rng = np.random.default_rng(2)
+    label = np.zeros(30_000, dtype=int)
+    label[:40] = 1
+    score, second = rng.normal(-4, 1, 30_000), rng.normal(-4, 1, 30_000)
+    score[:160] = rng.normal(1.5, 0.3, 160)
+    second[:30] = rng.normal(4, 0.3, 30)
+    second[30:40] = rng.normal(-6, 0.3, 10)
+    missed = {}
+    for unaided in (0.0, 0.5):
+        pool = hs.Pool(score, threshold=0.0, signals={"second": second})
+        design, asked = Assisted(unaided=unaided), []
+        for seed in range(4):
+            evaluation = hs.Evaluation(pool, "f1", design=design, random_state=seed)
+            evaluation.run(lambda i: (asked.extend(i), label[i])[1], budget=250, batch_size=50)  # noqa: B023
+        missed[unaided] = 40 - sum(30 <= item < 40 for item in asked)
+    assert missed[0.5] < 0.6 * missed[0.0]
+
+
+def test_a_log_from_before_the_mixture_goes_on_with_the_draws_it_had(tmp_path):
+    score, second, label = hidden_pool()
+    pool = hs.Pool(score, threshold=0.0, signals={"second": second})
+    asked = {}
+    for unaided in (0.0, 0.5):
+        evaluation = hs.Evaluation(pool, "f1", design=Assisted(unaided=unaided), random_state=1)
+        evaluation.run(lambda items: label[items], budget=150, batch_size=50)
+        path = tmp_path / f"{unaided}.json"
+        evaluation.save(path)
+        asked[unaided] = [query.item for query in evaluation.ask(50)]
+    assert asked[0.0] != asked[0.5]
+    text = (tmp_path / "0.0.json").read_text()
+    assert ', "unaided": 0.0' in text
+    (tmp_path / "old.json").write_text(text.replace(', "unaided": 0.0', ""))
+    old = hs.Evaluation.load(tmp_path / "old.json", pool)
+    assert [query.item for query in old.ask(50)] == asked[0.0]
+
+
+def test_logs_without_the_option_have_no_mixture_and_new_ones_have():
+    options = {"method": Assisted().method}
+    assert recorded("assisted", options).unaided == 0
+    assert recorded("assisted", {**options, "unaided": 0.25}).unaided == 0.25
+
+
+def test_rising_products_are_ratios_of_gamma_functions():
+    """Against Pochhammer's symbol, and the slope against finite differences."""
+    n = np.array([0.0, 1, 8, 9, 40, 2.5, 3, 0.5])
+    a = np.exp(np.random.default_rng(0).uniform(-4, 6, (7, len(n))))
+    rising = Rising.of(n)
+    np.testing.assert_allclose(rising.log(a), np.log(poch(a, n)), rtol=1e-9, atol=1e-9)
+    step = 1e-5 * a
+    slope = (rising.log(a + step) - rising.log(a - step)) / (2 * step)
+    np.testing.assert_allclose(rising.slope(a), slope, rtol=1e-5, atol=1e-9)
+
+
+def test_views_with_and_without_signals_leave_the_same_items_out_of_the_evidence():
+    """Labels of a mass of equal scores are no part of it, so both must mean the same items."""
+    score, second, _ = hidden_pool()
+    for n_equal in (SIZE * 55 // 100, SIZE * 95 // 100):  # in its largest band less than half, more
+        tied = np.where(np.argsort(np.argsort(score)) < n_equal, -9.0, score)
+        pool = hs.Pool(tied, threshold=0.0, signals={"second": second})
+        problem = pose(pool, hs.measures.resolve("f1").bind(pool.schema))
+        view = label_view(problem, ModelSettings())
+        masses = [one.model.mass[one.regions.of_cell] for one in (view, view.plain)]
+        np.testing.assert_array_equal(*masses)
+    assert masses[0].any()
