@@ -20,6 +20,9 @@ from haystat.study.label_bank import COLUMNS, known_labels
 from haystat.study.versions import version_name
 
 
+ASK_AGAIN = typer.Option(0.0, help="Share of the labels to ask about again, such as 0.05.")
+
+
 def next_version(
     study: Path = STUDY,
     pool: Path = typer.Argument(help="Items as the next version scores them."),
@@ -34,6 +37,7 @@ def next_version(
     threshold: float | None = typer.Option(None, help="Score from which one is positive now."),
     measure: str | None = typer.Option(None, help="Another measure than the study's."),
     max_age: str | None = typer.Option(None, help="Leave out labels older than 90d, 12h, 4w."),
+    ask_again: float = ASK_AGAIN,
     candidates: int = typer.Option(100_000, help="Items to keep in the file."),
     as_json: bool = JSON,
 ) -> None:
@@ -63,7 +67,13 @@ def next_version(
         wanted = names[0] if names is not None and len(names) == 1 else names
         with busy(f"reading {pool}"):
             made = opened.next(
-                source, name, path=out, measure=wanted, max_age=max_age, candidates=candidates
+                source,
+                name,
+                path=out,
+                measure=wanted,
+                max_age=max_age,
+                ask_again=ask_again,
+                candidates=candidates,
             )
     with made:
         status, in_use = made.status(), made.in_use
