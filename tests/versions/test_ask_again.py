@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest, fisher_exact
+from typer.testing import CliRunner
 
 import haystat as hs
+from haystat.cli import app
 from haystat.errors import BadOption
 from haystat.loop import drift
 from haystat.loop import versions as loop_versions
 from haystat.study import Study, verify
+from haystat.study.label_bank import known_labels
 
 
 def begun(world, n=200, **options):
@@ -110,7 +115,9 @@ def test_what_people_explain_is_no_drift(world):
 
 
 def test_disagreement_of_people_is_measured_where_items_have_several_answers(world):
-    first = hs.Evaluation(world.pool(0), random_state=1, answers_per_item=2, disagreement="majority")
+    first = hs.Evaluation(
+        world.pool(0), random_state=1, answers_per_item=2, disagreement="majority"
+    )
     for query in first.ask(200):
         for who in ("ann", "bob"):
             first.tell({query: world.label[query.item]}, who)
@@ -180,3 +187,53 @@ def test_an_audit_finds_items_that_the_seed_does_not_ask_about_again(world, tmp_
         path = study.next(world.pool(1), ask_again=0.2).path
     monkeypatch.undo()
     assert "asked about again" in str(verify(path).findings[0])
+
+
+def test_a_share_that_meets_no_label_asks_nothing_again(world):
+    first = begun(world, 30)
+    plain, later = first.next(world.pool(1)), first.next(world.pool(1), ask_again=1e-6)
+    assert (later.n_carried, later.drift()) == (plain.n_carried, None)
+    assert sorted(world.answer(later, 20)) == sorted(world.answer(plain, 20))
+    one, other = later.estimate(), plain.estimate()  # but for draws of missing labels
+    assert one.value == pytest.approx(other.value, abs=0.05 * np.ptp(other.interval))
+
+
+def test_answers_from_before_and_now_are_both_known(world, tmp_path):
+    with Study.create(tmp_path / "a.haystat", world.pool(0), random_state=1) as study:
+        world.answer(study, 100)
+        later = study.next(world.pool(1), ask_again=0.3)
+    items = {answer.item for answer in later.state.asked_again.values()}
+    assert {row.item for row in known_labels(later) if not row.counts} >= items
+    for query in later.ask(len(items)):
+        later.tell({query: 1 - world.label[query.item]})
+    rows = [row for row in known_labels(later) if row.item in items]
+    assert len(rows) == 2 * len(items)
+    for row in rows:
+        assert row.counts == (row.version == "v2")
+        assert row.label == world.label[row.item] ^ row.counts
+
+
+def test_the_command_line_asks_again_and_tells_what_has_changed(world, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        result = CliRunner().invoke(app, words, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    rows = zip(world.ids[0].tolist(), world.scores[0].tolist(), strict=True)
+    (tmp_path / "a.csv").write_text("id,score\n" + "".join(f"{i},{s!r}\n" for i, s in rows))
+    run("new", "a.haystat", "a.csv", "--id", "id", "--score", "score", "--threshold", "0")
+    with Study.open("a.haystat") as study:
+        world.answer(study, 200)
+    run("next", "a.haystat", "a.csv", "-o", "b.haystat", "--ask-again", "0.2")
+    with Study.open("b.haystat") as study:
+        n = len(study.state.asked_again)
+        for query in study.ask(n):
+            study.tell({query: 1 - world.label[query.item]})
+    drift = json.loads(run("estimate", "b.haystat", "--json"))["drift"]
+    assert (drift["n_asked"], drift["n_told"], drift["n_changed"]) == (n, n, n)
+    shown = " ".join(run("estimate", "b.haystat").split())
+    assert f"{n} of {n} labels that were asked about again have changed" in shown
+    assert "seems to drift" in shown
+    assert "drift" not in json.loads(run("estimate", "a.haystat", "--json"))

@@ -20,7 +20,6 @@ from haystat.study.answer_files import print_csv
 from haystat.study.label_bank import COLUMNS, known_labels
 from haystat.study.versions import version_name
 
-
 ASK_AGAIN = typer.Option(0.0, help="Share of the labels to ask about again, such as 0.05.")
 
 
@@ -122,7 +121,8 @@ def labels(
 ) -> None:
     """What is known about which items, by whom, when, and since which version.
 
-    Labels whose items are gone, or that have become too old, are known and do not count.
+    Labels whose items are gone or were asked about again, or that have become too old, are known
+    and do not count.
 
     Example: haystat labels cats-v2.haystat -o labels.csv
     """

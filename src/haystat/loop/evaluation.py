@@ -98,8 +98,8 @@ class Evaluation(Loop):
 
         Fewer are returned when the design can reach fewer items, none when there is nothing left
         to learn. Questions not yet answered stay open: see `pending`. What a version asks about
-        again (`next`) comes first. Signals that are fitted to
-        labels are fitted anew before it, at 200 labels, 600, 1,800 … as soon as none is open.
+        again (`next`) comes first. Signals that are fitted to labels are fitted anew before it, at
+        200 labels, 600, 1,800 … as soon as none is open.
         """
         with self._shared.reading() as state:
             due = is_due(self.pool, state, self.settings)

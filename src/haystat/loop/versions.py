@@ -213,10 +213,10 @@ def checked_share(given: Any, pool: Any) -> None:
     """Raise unless this share of the labels can be asked about again."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     if not is_number or not 0 <= given < 1:
-        raise BadOption(f"ask_again is {brief(given)}; give a share from 0 to below 1, such as 0.05")
+        raise BadOption(f"ask_again is {brief(given)}; give a share from 0 to below 1, as 0.05")
     if given and getattr(pool, "to_fit", ()):
         raise BadOption(
-            "ask_again does not go with signals that are fitted to the labels; leave one of them out"
+            "ask_again does not go with signals that are fitted to labels; leave out one of them"
         )
 
 

@@ -25,13 +25,20 @@ from haystat.measures.base import Measure
 from haystat.pool.cells import Before, Candidates, Cells, first_items
 from haystat.pool.fingerprint import digest_of
 from haystat.pool.memory import Pool
-from haystat.pool.permanent_numbers import keys_of, permanent_numbers, round_keys, unit_numbers
+from haystat.pool.permanent_numbers import (
+    as_shares,
+    keys_of,
+    permanent_numbers,
+    round_keys,
+    unit_numbers,
+)
 from haystat.pool.signals import places
 from haystat.pool.strata import renumber
 
 MOST_LEVELS = 64  # of inclusion probabilities that are kept apart
 COARSER = 1.02  # by which levels are made wider until they are few enough
-THINNING, ORDER, AGAIN = 0x7468696E, 0x6F726465, 0x61676169  # added to a seed for randomness of another kind
+# Added to a seed for randomness of another kind.
+THINNING, ORDER, AGAIN = 0x7468696E, 0x6F726465, 0x61676169
 EARLIER = "earlier_score"  # the signal that the score of the version before is
 STEP, MIDDLE = 0.125, 128  # of its place, and the number of the step at 0; 0 is no score
 
@@ -88,7 +95,7 @@ class Drawn:
 
 def is_asked_again(keys: IntArray, seed: int, share: float) -> BoolArray:
     """Which of some items with a label are asked about anew; keys (n,) are those of their ids."""
-    return np.asarray(permanent_numbers(keys, seed + AGAIN) * 2.0**-63 < share)
+    return np.asarray(as_shares(permanent_numbers(keys, seed + AGAIN)) < share)
 
 
 def _levels(values: FloatArray, most: int) -> IntArray:
