@@ -6,6 +6,7 @@
 Lines:
   second     a version that changes 5% of the predictions: new labels until its interval is as
              narrow as that of 1,000 fresh labels
+  fixed      the same with 150 new labels, however wide the interval is: what stopping does
   five       five versions in a row, each by 5%: labels of all against five separate studies, each
              until the width that 1,000 fresh labels gave
   unrelated  a version whose scores have nothing to do with the first's but the labels: the same
@@ -97,8 +98,8 @@ def until(evaluation: hs.Evaluation, world: World, wanted: float, most: int) -> 
     return spent
 
 
-def second(repeat: int, unrelated: bool = False) -> dict[str, Any]:
-    """A second version until it is as narrow as a fresh study of it."""
+def second(repeat: int, unrelated: bool = False, labels: int | None = None) -> dict[str, Any]:
+    """A second version until it is as narrow as a fresh study of it, or with so many new labels."""
     world = World(repeat)
     first = hs.Evaluation(pool_of(world.scores), random_state=repeat)
     before = world.f1(world.scores)
@@ -107,7 +108,11 @@ def second(repeat: int, unrelated: bool = False) -> dict[str, Any]:
     fresh = hs.Evaluation(pool_of(scores), random_state=repeat + 10**6)
     anew = fresh.run(world.oracle, LABELS, 2 * BATCH)
     later = first.next(pool_of(scores))
-    spent = until(later, world, width(anew), 2 * LABELS)
+    if labels is None:
+        spent = until(later, world, width(anew), 2 * LABELS)
+    else:
+        later.run(world.oracle, labels, BATCH)
+        spent = labels
     truth = world.f1(scores)
     change = hs.change(first, later)
     difference = {
@@ -175,6 +180,7 @@ def sketch(repeat: int, size: int = 2_000_000) -> dict[str, Any]:
 
 LINES = {
     "second": second,
+    "fixed": partial(second, labels=150),
     "five": five,
     "unrelated": partial(second, unrelated=True),
     "stream": stream,

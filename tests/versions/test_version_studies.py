@@ -19,6 +19,7 @@ import haystat as hs
 from haystat.cli import app
 from haystat.errors import StudyError, StudyExists
 from haystat.loop import versions
+from haystat.report.charts import LETTER, frame
 from haystat.report.collect import collect
 from haystat.report.markdown import markdown_page
 from haystat.report.page import html_page
@@ -193,9 +194,21 @@ def test_a_report_has_a_line_over_the_versions(world, first, tmp_path):
     assert found["versions"][1]["carried"] == second.n_carried
     page = html_page(found)
     assert "From version to version" in page
+    picture = page[page.index("From version to version") :].partition("</svg>")[0]
+    assert picture.count("march &lt;1&gt;</text>") == picture.count(">v1</text>") == 1
     assert "march &lt;1&gt;" in page
     assert "## From version to version" in markdown_page(found)
     assert "From version to version" not in html_page(collect(first))
+
+
+def test_names_of_versions_stand_below_the_line_as_far_as_there_is_room():
+    few = frame((0.5, 2.5), names=("v1", "a name that is much too long")).x
+    assert few.ticks == [(1.0, "v1"), (2.0, "a name that i…")]
+    many = frame((0.5, 60.5), names=[f"day {n}" for n in range(1, 61)]).x
+    shown = [many.at(place) for place, _ in many.ticks]
+    assert many.ticks[-1] == (60.0, "day 60")
+    assert 4 < len(shown) < 15
+    assert np.diff(shown).min() >= LETTER * len("day 60")
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ COMMANDS = {
     "gate": "gate:gate",
     "next": "versions:next_version",
     "change": "versions:change",
+    "alarm": "alarm:alarm",
     "labels": "versions:labels",
     "export": "bridges:export",
     "import": "bridges:import_answers",

@@ -85,6 +85,8 @@ def show_estimate(out: Console, estimate: Estimate) -> None:
         out.print(table)
         if len(estimate.values) > MOST_ROWS:
             out.print(f"… {len(estimate.values) - MOST_ROWS} more; --json shows all")
+    if drift := estimate.details.get("drift"):
+        out.print(f"{drift}, {drift.n_asked} were asked")
     for warning in estimate.warnings:
         out.print(f"note: {warning}")
 

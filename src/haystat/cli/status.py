@@ -61,10 +61,17 @@ def estimate(
     with Study.open(study) as opened:
         found, in_use = opened.estimate(measure_named(measure), level, by=by), opened.in_use
     if as_json:
-        print_json({**found.to_dict(), "in_use": [asdict(one) for one in in_use]})
+        drift = drift_row(found)
+        print_json({**found.to_dict(), **drift, "in_use": [asdict(one) for one in in_use]})
     else:
         show_estimate(console(), found)
         show_in_use(console(), in_use)
+
+
+def drift_row(found: Any) -> dict[str, Any]:
+    """What became of labels that were asked about again, where some were."""
+    drift = found.details.get("drift")
+    return {} if drift is None else {"drift": asdict(drift)}
 
 
 def measure_named(text: str | None) -> Any:

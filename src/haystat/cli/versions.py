@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -20,10 +21,12 @@ from haystat.study.answer_files import print_csv
 from haystat.study.label_bank import COLUMNS, known_labels
 from haystat.study.versions import version_name
 
+ASK_AGAIN = typer.Option(0.0, help="Share of the labels to ask about again, such as 0.05.")
+
 
 def next_version(
     study: Path = STUDY,
-    pool: Path = typer.Argument(help="Items as the next version scores them."),
+    pool: Path = typer.Argument(help="Items as the next version scores them; further ones."),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="File to make; by default beside the study, with --name added."
     ),
@@ -35,36 +38,47 @@ def next_version(
     threshold: float | None = typer.Option(None, help="Score from which one is positive now."),
     measure: str | None = typer.Option(None, help="Another measure than the study's."),
     max_age: str | None = typer.Option(None, help="Leave out labels older than 90d, 12h, 4w."),
+    ask_again: float = ASK_AGAIN,
+    add: bool = typer.Option(False, "--add", help="The items are further ones of the same model."),
+    window: str | None = typer.Option(
+        None, help="With --add: keep the last, such as day=30; as before if not given."
+    ),
     candidates: int = typer.Option(100_000, help="Items to keep in the file."),
     as_json: bool = JSON,
 ) -> None:
     """Go on with the next version: a new model, new items, items gone. No label is lost.
 
-    Example: haystat next cats.haystat scored-v2.parquet -o cats-v2.haystat
+    Examples: haystat next cats.haystat scored-v2.parquet -o cats-v2.haystat;
+    haystat next stream.haystat tuesday.parquet --add --window day=30 --name tuesday
     """
+    others = {
+        "score": tuple(score),
+        "id": id,
+        "prediction": tuple(prediction),
+        "show": tuple(split(",".join(show))),
+        "options": {} if threshold is None else {"threshold": threshold},
+    }
+    others = {field: given for field, given in others.items() if given}
     with Study.open(study) as opened:
         known = PoolFile.recorded(opened.settings["source"], study)
         if known is None:
             raise BadOption(
                 f"{study} was made from a pool in memory; use Study.next in Python instead"
             )
-        options = dict(known.options)
-        if threshold is not None:
-            options["threshold"] = threshold
-        source = replace(
-            known,
-            path=str(pool),
-            score=tuple(score) or known.score,
-            id=id or known.id,
-            prediction=tuple(prediction) or known.prediction,
-            show=tuple(split(",".join(show))) or known.show,
-            options=options,
-        )
+        source = _further(known, pool, window, others) if add else _anew(known, pool, others)
+        if window is not None and not add:
+            raise BadOption("--window is for items that are added to those there are: --add")
         names = None if measure is None else split(measure)
         wanted = names[0] if names is not None and len(names) == 1 else names
         with busy(f"reading {pool}"):
             made = opened.next(
-                source, name, path=out, measure=wanted, max_age=max_age, candidates=candidates
+                source,
+                name,
+                path=out,
+                measure=wanted,
+                max_age=max_age,
+                ask_again=ask_again,
+                candidates=candidates,
             )
     with made:
         status, in_use = made.status(), made.in_use
@@ -78,6 +92,29 @@ def next_version(
     out_to.print(f"{made.path}: version {called}, {size}, {label_count(carried)} carried over")
     show_in_use(out_to, in_use)
     out_to.print(f"Next: haystat estimate {made.path}, or haystat label {made.path}")
+
+
+def _anew(known: PoolFile, pool: Path, others: dict[str, Any]) -> PoolFile:
+    """Where the items of a next version lie: in a file of the same columns, or of others."""
+    options = {"options": {**known.options, **others.get("options", {})}}
+    return replace(known, path=str(pool), more=(), window=None, **{**others, **options})
+
+
+def _further(known: PoolFile, pool: Path, window: str | None, others: dict[str, Any]) -> PoolFile:
+    """Where the items lie if those of a file are added to those there are."""
+    if others:
+        raise BadOption(
+            f"items are added under the same columns and threshold; leave out {list(others)}"
+        )
+    return known.with_more(str(pool), None if window is None else _window(window))
+
+
+def _window(text: str) -> tuple[str, float]:
+    column, _, length = text.rpartition("=")
+    try:
+        return column, float(length)
+    except ValueError:
+        raise BadOption(f"--window is {text!r}; give a column and a length: day=30") from None
 
 
 def change(
@@ -112,7 +149,8 @@ def labels(
 ) -> None:
     """What is known about which items, by whom, when, and since which version.
 
-    Labels whose items are gone, or that have become too old, are known and do not count.
+    Labels whose items are gone or were asked about again, or that have become too old, are known
+    and do not count.
 
     Example: haystat labels cats-v2.haystat -o labels.csv
     """

@@ -121,13 +121,16 @@ def guarantee_after(sample: Sample, guarantee: Guarantee) -> Guarantee:
     n_cells = len(before.drawn)
     inclusion = [np.asarray(stage.inclusion) for stage, _ in sample.finished()]
     rates = np.pad(rates_between(inclusion), ((0, 0), (0, n_cells)))
-    rates[0, :n_cells], rates[0, n_cells:] = 0.0, np.inf
+    # Stages of what was carried over, and of it what is asked about again.
+    old = np.array([bool(np.all(stage <= before.inclusion)) for stage in inclusion])
+    rates[old, :n_cells], rates[0, n_cells:] = 0.0, np.inf
+    from_before = old[draws.stage]
     return replace(
         guarantee,
         draws=StageDraws(
             np.concatenate([draws.size - before.drawn, before.drawn]),
-            draws.stage,
-            np.where(draws.stage == 0, draws.cell + n_cells, draws.cell),
+            np.where(from_before, 0, draws.stage),
+            np.where(from_before, draws.cell + n_cells, draws.cell),
             draws.label,
             rates,
         ),

@@ -15,6 +15,7 @@ from haystat.inference.estimate import Estimate, checked_level, undefined_estima
 from haystat.inference.importance import check_options
 from haystat.inference.sample import stage_rng
 from haystat.inference.side_by_side import side_by_side
+from haystat.loop.drift import drift_of
 from haystat.loop.ledger import Ledger
 from haystat.loop.reuse import check_reuse
 from haystat.loop.state import State
@@ -54,6 +55,10 @@ def estimate_state(
         why = "Nobody could label any item that was asked about. Ask further questions."
         return undefined_estimate(target.name, target.components, target.bounds, level, why)
     estimate = estimate_from(view, ledger, target, level, **options)
+    drift = drift_of(state, level)
+    if drift is not None:
+        said, details = (*estimate.warnings, *drift.warnings), {"drift": drift}
+        estimate = replace(estimate, warnings=said, details={**estimate.details, **details})
     if ledger.n_known:
         said = (*estimate.warnings, *state.known.doubts, *_sample_doubts(ledger))
         estimate = replace(estimate, n_labels=ledger.n_told, warnings=said)

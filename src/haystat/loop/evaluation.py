@@ -84,6 +84,7 @@ class Evaluation(Loop):
             **labels.encode(),
         }
         self._store = MemoryStore()
+        self._handed_out: set[int] = set()  # of what a version asks about again
 
         def new_state() -> State:
             return State(self.pool, self.measure, self.design, self.seed, oracle, rules, labels)
@@ -96,20 +97,26 @@ class Evaluation(Loop):
         """Start a stage that needs n new answers, and return the questions.
 
         Fewer are returned when the design can reach fewer items, none when there is nothing left
-        to learn. Questions not yet answered stay open: see `pending`. Signals that are fitted to
-        labels are fitted anew before it, at 200 labels, 600, 1,800 … as soon as none is open.
+        to learn. Questions not yet answered stay open: see `pending`. What a version asks about
+        again (`next`) comes first. Signals that are fitted to labels are fitted anew before it, at
+        200 labels, 600, 1,800 … as soon as none is open.
         """
         with self._shared.reading() as state:
             due = is_due(self.pool, state, self.settings)
         if due:
             self._fit_signals()
         with self._shared.writing() as (state, draft):
-            stage = state.ledger.draw(checked_number_of_questions(n, state))
-            if stage.n_new == 0:
-                return []
-            draft.add("stage", state.stage_data(stage, int(n)))
-        number = len(state.ledger.stages) - 1
-        return [state.query(question) for question in state.ledger.questions_of(number)]
+            n = checked_number_of_questions(n, state)
+            waiting = [q for q in state.asked_again if q not in state.ledger.label_of]
+            asked = [q for q in waiting if q not in self._handed_out][:n]
+            before, missing = len(state.ledger.stages), n - len(asked)
+            stage = state.ledger.draw(missing) if missing else None
+            if stage is not None and stage.n_new:
+                draft.add("stage", state.stage_data(stage, missing))
+        self._handed_out.update(asked)
+        if len(state.ledger.stages) > before:
+            asked += state.ledger.questions_of(before)
+        return [state.query(question) for question in asked]
 
     def whole_pool(self, what: str) -> AnyPool:
         """The pool, which is in memory."""
@@ -120,7 +127,13 @@ class Evaluation(Loop):
         return self._given_measure
 
     def next(
-        self, pool: Pool, name: str | None = None, *, measure: Any = None, max_age: Any = None
+        self,
+        pool: Pool,
+        name: str | None = None,
+        *,
+        measure: Any = None,
+        max_age: Any = None,
+        ask_again: float = 0.0,
     ) -> Evaluation:
         """The evaluation of the next version: a new model, new items, items gone.
 
@@ -128,7 +141,8 @@ class Evaluation(Loop):
         the probability that its item had to be drawn, so only the difference is asked about.
 
         measure: another one than this evaluation's. max_age: leave out labels that are older, a
-        timedelta or a text such as "90d".
+        timedelta or a text such as "90d". ask_again: a share of the labels, such as 0.05, whose
+        items are asked about anew; `drift` and the estimate tell how many have changed.
 
         >>> import haystat as hs
         >>> pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
@@ -138,15 +152,21 @@ class Evaluation(Loop):
         >>> later.n_carried
         4
         """
-        return self._next(pool, name, measure, max_age, MOST_LEVELS)
+        return self._next(pool, name, measure, max_age, MOST_LEVELS, ask_again)
 
     def _next(
-        self, pool: Any, name: str | None, measure: Any, max_age: Any, most_levels: int
+        self,
+        pool: Any,
+        name: str | None,
+        measure: Any,
+        max_age: Any,
+        most_levels: int,
+        ask_again: float = 0.0,
     ) -> Evaluation:
         with self._shared.reading() as state:
             old: Any = self.pool
             given = (state, old, self.settings, pool, name, max_age, now_utc())
-            version = next_version(*given, most_levels)
+            version = next_version(*given, most_levels, ask_again)
         evaluation = Evaluation(
             version.pool,
             self._given_measure if measure is None else measure,
@@ -167,6 +187,7 @@ class Evaluation(Loop):
         window: tuple[str, Any] | None = None,
         measure: Any = None,
         max_age: Any = None,
+        ask_again: float = 0.0,
         **options: Any,
     ) -> Evaluation:
         """The next version, of this evaluation's items and further ones: a pool of new rows.
@@ -183,7 +204,7 @@ class Evaluation(Loop):
         """
         old: Any = self.pool
         pool, _ = extended(old, rows, window, **options)
-        return self.next(pool, name, measure=measure, max_age=max_age)
+        return self.next(pool, name, measure=measure, max_age=max_age, ask_again=ask_again)
 
     def _fit_signals(self) -> None:
         """Go on as the next version of the same pool, its signals fitted to the labels so far."""

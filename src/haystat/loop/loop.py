@@ -16,7 +16,8 @@ from haystat.decisions.doubts import pool_doubts
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, ConflictingAnswer, UnknownItem
 from haystat.inference.estimate import Estimate, checked_level
-from haystat.loop.annotators import Agreement, agreement
+from haystat.loop.annotators import Agreement
+from haystat.loop.drift import Drift, drift_of
 from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import now_utc
 from haystat.loop.questions import checked_answers
@@ -307,12 +308,12 @@ class Loop(ShownLoop, ABC):
     def agreement(self) -> Agreement:
         """How far the answers about the same item agree, over all annotators and repeats."""
         with self._shared.reading() as state:
-            return agreement(
-                (state.ledger.item_of(question), who, state.label_of(vote.label))
-                for question, votes in state.votes.items()
-                for who, vote in votes.items()
-                if vote.label is not None
-            )
+            return state.agreement()  # type: ignore[no-any-return]
+
+    def drift(self, level: float = 0.95) -> Drift | None:
+        """How many items have another label now, of those that were asked about again (`next`)."""
+        with self._shared.reading() as state:
+            return drift_of(state, checked_level(level))
 
     def tail(self, level: float = 0.95) -> list[dict[str, Any]]:
         """The pool along its score: items, labels, positives, and how many more there may be.

@@ -12,7 +12,7 @@ import numpy as np
 from haystat.designs.base import Design
 from haystat.designs.continued import continued
 from haystat.errors import LogError, StorageError
-from haystat.loop.annotators import DISAGREEMENT, Rules
+from haystat.loop.annotators import DISAGREEMENT, Agreement, Rules, agreement
 from haystat.loop.journal import Entry
 from haystat.loop.known_labels import NOTHING_KNOWN, KnownLabels
 from haystat.loop.ledger import Ledger
@@ -79,6 +79,7 @@ class State:
         self.last: Any = None
         self.started = ""
         self.n_carried = 0  # labels from an earlier version
+        self.asked_again: dict[int, Answer] = {}  # questions of it, and the answers they had
         self._drawn: tuple[Any, Any] = (None, None)  # the newest stage, as it is written and as is
         self._take: dict[str, Callable[[Any], None]] = {
             "created": self._created,
@@ -203,23 +204,44 @@ class State:
         self.started = entry.time
 
     def _stage(self, entry: Entry) -> None:
+        self._add_stage(entry.data)
+
+    def _add_stage(self, given: dict[str, Any]) -> None:
         data, stage = self._drawn
-        if data is not entry.data:  # read from a file, or of another state
-            stage = self.stage_from(entry.data)
-        self.questions.asked([row[0] for row in entry.data["new"]], stage.item)
+        if data is not given:  # read from a file, or of another state
+            stage = self.stage_from(given)
+        self.questions.asked([row[0] for row in given["new"]], stage.item)
         self.ledger.add_stage(stage)
 
     def _carried(self, entry: Entry) -> None:
-        """Items that were drawn in an earlier version are a stage that is answered at once."""
-        self._stage(entry)
-        labels: dict[int, Label | None] = {}
-        rows = zip(entry.data["new"], entry.data["answers"], strict=True)
-        for (item, *_), (label, who, time, reason) in rows:
-            question = self.question_at(item)
-            self.votes[question] = {who: Answer(item, plain(label), who, time, reason)}
-            labels[question] = self.label_of(label)
-        self.ledger.add_labels(labels)
+        """Items that were drawn in an earlier version are a stage that is answered at once.
+
+        Those that are asked about again are one that is open.
+        """
+        known = self._brought(entry.data)
+        self.votes.update({question: {one.who: one} for question, one in known.items()})
+        self.ledger.add_labels({q: self.label_of(one.label) for q, one in known.items()})
         self.n_carried = self.ledger.n_told
+        if "asked_again" in entry.data:
+            self.asked_again = self._brought(entry.data["asked_again"])
+
+    def _brought(self, data: dict[str, Any]) -> dict[int, Answer]:
+        """Add a stage of items that were drawn before; the answers they had, by question."""
+        self._add_stage(data)
+        rows = zip(data["new"], data["answers"], strict=True)
+        return {
+            self.question_at(item): Answer(item, plain(label), who, time, reason)
+            for (item, *_), (label, who, time, reason) in rows
+        }
+
+    def agreement(self) -> Agreement:
+        """How far the answers about the same item agree, over all annotators and repeats."""
+        return agreement(
+            (self.ledger.item_of(question), who, self.label_of(vote.label))
+            for question, votes in self.votes.items()
+            for who, vote in votes.items()
+            if vote.label is not None
+        )
 
     def _answer(self, entry: Entry) -> None:
         data = entry.data["labels"]

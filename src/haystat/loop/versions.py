@@ -66,6 +66,8 @@ class Version:
             "inclusion": drawn.inclusion.tolist(),
             "item": drawn.item.tolist(),
         }
+        if drawn.share:
+            about |= {"ask_again": drawn.share, "again": drawn.again.tolist()}
         if self.pool.earlier is not None:
             about["earlier"] = _packed(self.pool.earlier)
         if self.pool.to_fit:
@@ -78,17 +80,31 @@ class Version:
 
 
 def carried_data(pool: VersionPool, cells: Cells, told: Mapping[int, Answer]) -> dict[str, Any]:
-    """Answers about the items that were drawn before, by position, as a journal keeps them."""
-    order = pool.candidates(cells)
+    """Answers about the items that were drawn before, by position, as a journal keeps them.
+
+    Where a share s is asked about again, two stages follow each other: what is kept was drawn with
+    the probability p (1 - s), and the questions that are asked again bring that to p.
+    """
     assert cells.before is not None
-    inclusion, rows, answers = cells.before.inclusion, [], []
-    for cell in np.flatnonzero(cells.before.drawn).tolist():
-        for rank in range(int(cells.before.drawn[cell])):
-            known = told[order.take(cell, rank)]
-            rows.append([known.item, cell, 1, 1 / float(inclusion[cell])])
-            answers.append([known.label, known.who, known.time, known.reason])
-    found = {"labels": len(rows), "new": rows, "again": [], "answers": answers}
-    return {**found, "inclusion": inclusion.tolist()}
+    inclusion, n_drawn, drawn = cells.before.inclusion, cells.before.drawn, pool.drawn
+    n_again = np.bincount(cells.of_item[drawn.again], minlength=len(cells))
+    ranks = np.zeros_like(n_drawn), n_drawn - n_again, n_drawn
+    order = pool.candidates(cells)
+
+    def stage(first: IntArray, end: IntArray, chance: FloatArray) -> dict[str, Any]:
+        rows, answers = [], []
+        for cell in np.flatnonzero(end > first).tolist():
+            for rank in range(int(first[cell]), int(end[cell])):
+                known = told[order.take(cell, rank)]
+                rows.append([known.item, cell, 1, 1 / float(chance[cell])])
+                answers.append([known.label, known.who, known.time, known.reason])
+        found = {"labels": len(rows), "new": rows, "again": [], "answers": answers}
+        return {**found, "inclusion": chance.tolist()}
+
+    if not drawn.share:
+        return stage(ranks[0], ranks[2], inclusion)
+    kept = stage(ranks[0], ranks[1], inclusion * (1 - drawn.share))
+    return {**kept, "asked_again": stage(ranks[1], ranks[2], inclusion)}
 
 
 def next_version(
@@ -100,12 +116,15 @@ def next_version(
     max_age: Any,
     now: datetime,
     most_levels: int = MOST_LEVELS,
+    ask_again: float = 0.0,
 ) -> Version:
     """What the next version of an evaluation begins with.
 
     old is the pool of `state`, whole; settings are those of its evaluation. Signals of the pool
-    that are to be fitted are fitted to the labels that are carried over.
+    that are to be fitted are fitted to the labels that are carried over. ask_again: the share of
+    these whose items are asked about anew.
     """
+    checked_share(ask_again, pool)
     continued(state.ledger.design)  # or an error
     if state.ledger.soft or not state.pool.classes:
         raise BadOption("only labels that are classes, of a deterministic oracle, are carried over")
@@ -122,7 +141,9 @@ def next_version(
     there = place >= 0
     seed = version_seed(int(settings["seed"]), number)
     chance, was_drawn = np.where(there, of_item[place], 0.0), there & kept[place]
-    drawn = Drawn.of(chance, was_drawn, keys_of(pool.ids), seed, most_levels)
+    keys = keys_of(pool.ids)
+    drawn = Drawn.of(chance, was_drawn, keys, seed, most_levels)
+    drawn = drawn.asking_again(float(ask_again), keys, seed) if ask_again else drawn
     answers = {item: told[int(place[item])] for item in drawn.item.tolist()}
     earlier = earlier_steps(old, pool, place)
     label = [answers[item].label for item in drawn.item.tolist()]
@@ -174,12 +195,29 @@ def version_pool(settings: Mapping[str, Any], pool: Any) -> Any:
             f"the pool has {pool.size} items and the version was made of {len(level)}; give the "
             "pool that it was made of"
         )
-    drawn = Drawn(level, np.array(about["inclusion"]), np.array(about["item"], dtype=np.int64))
+    drawn = Drawn(
+        level,
+        np.array(about["inclusion"]),
+        np.array(about["item"], dtype=np.int64),
+        np.array(about.get("again", []), dtype=np.int64),
+        float(about.get("ask_again", 0.0)),
+    )
     earlier = _unpacked(about["earlier"], np.uint8) if "earlier" in about else None
     pool = with_earlier(pool, earlier)
     if "fitted_to" in about:
         pool = fitted_to(pool, drawn.item, about["fitted_to"])
     return VersionPool.following(pool, drawn, int(about["order"]), earlier=earlier)
+
+
+def checked_share(given: Any, pool: Any) -> None:
+    """Raise unless this share of the labels can be asked about again."""
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not 0 <= given < 1:
+        raise BadOption(f"ask_again is {brief(given)}; give a share from 0 to below 1, as 0.05")
+    if given and getattr(pool, "to_fit", ()):
+        raise BadOption(
+            "ask_again does not go with signals that are fitted to labels; leave out one of them"
+        )
 
 
 def fitted_to(pool: Pool, item: IntArray, label: Sequence[Any]) -> Pool:

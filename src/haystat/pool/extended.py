@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
         name: np.concatenate([pool.columns[name], rows.columns[name]]) for name in pool.columns
     }
     ids = np.concatenate([pool.ids, rows.ids])
-    index = np.flatnonzero(_inside(window, columns, len(ids)))
+    index = np.flatnonzero(in_window(window, columns, len(ids)))
     if len(np.unique(ids[index])) < len(index):
         raise DuplicateId(
             "the rows repeat ids of the pool; give every item an id of its own: ids=…"
@@ -68,7 +69,8 @@ def _predictions(pool: Pool, rows: Pool, index: IntArray) -> dict[str, Any]:
     return {name: named[:, place] for place, name in enumerate(pool.systems)}
 
 
-def _inside(window: Any, columns: dict[str, Any], size: int) -> BoolArray:
+def in_window(window: Any, columns: Mapping[str, Any], size: int) -> BoolArray:
+    """Which items a window (column, length) keeps, (M,)."""
     if window is None:
         return np.ones(size, dtype=bool)
     wrong = BadOption(f"window is {brief(window)}; give a column and a length, such as ('day', 30)")

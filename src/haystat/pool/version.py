@@ -11,7 +11,7 @@ the probability of having one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -25,13 +25,20 @@ from haystat.measures.base import Measure
 from haystat.pool.cells import Before, Candidates, Cells, first_items
 from haystat.pool.fingerprint import digest_of
 from haystat.pool.memory import Pool
-from haystat.pool.permanent_numbers import keys_of, permanent_numbers, round_keys, unit_numbers
+from haystat.pool.permanent_numbers import (
+    as_shares,
+    keys_of,
+    permanent_numbers,
+    round_keys,
+    unit_numbers,
+)
 from haystat.pool.signals import places
 from haystat.pool.strata import renumber
 
 MOST_LEVELS = 64  # of inclusion probabilities that are kept apart
 COARSER = 1.02  # by which levels are made wider until they are few enough
-THINNING, ORDER = 0x7468696E, 0x6F726465  # added to a seed for randomness of another kind
+# Added to a seed for randomness of another kind.
+THINNING, ORDER, AGAIN = 0x7468696E, 0x6F726465, 0x61676169
 EARLIER = "earlier_score"  # the signal that the score of the version before is
 STEP, MIDDLE = 0.125, 128  # of its place, and the number of the step at 0; 0 is no score
 
@@ -41,12 +48,20 @@ class Drawn:
     """What was drawn before, by the positions of a pool.
 
     level (M,) of each item, inclusion (L,) of each level: how likely an item of it was to be among
-    those at `item` (n,), which were drawn.
+    those at `item` (n,), which were drawn. again (m,) are those of them that are asked about anew,
+    each with the probability `share`.
     """
 
     level: NDArray[np.integer[Any]]
     inclusion: FloatArray
     item: IntArray
+    again: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    share: float = 0.0
+
+    def asking_again(self, share: float, keys: IntArray, seed: int) -> Drawn:
+        """With a random share of the drawn items to be asked about anew; keys (M,) of all items."""
+        again = is_asked_again(keys[self.item], seed, share)
+        return replace(self, again=self.item[again], share=share)
 
     @classmethod
     def of(
@@ -76,6 +91,11 @@ class Drawn:
         used, level = np.unique(level, return_inverse=True)
         width = np.uint8 if len(used) <= 256 else np.int64
         return cls(level.reshape(-1).astype(width), values[used], item[kept])
+
+
+def is_asked_again(keys: IntArray, seed: int, share: float) -> BoolArray:
+    """Which of some items with a label are asked about anew; keys (n,) are those of their ids."""
+    return np.asarray(as_shares(permanent_numbers(keys, seed + AGAIN)) < share)
 
 
 def _levels(values: FloatArray, most: int) -> IntArray:
@@ -127,7 +147,8 @@ class VersionPool(Pool):
     def fingerprint(self) -> str:
         """Digest of all that draws depend on but the seed: also of what was drawn before."""
         drawn = self.drawn
-        return digest_of(super().fingerprint, (drawn.level, drawn.inclusion, drawn.item))
+        parts = (drawn.level, drawn.inclusion, drawn.item)
+        return digest_of(super().fingerprint, (*parts, drawn.again) if drawn.share else parts)
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure` cannot tell apart and that were equally likely before."""
@@ -161,13 +182,17 @@ class VersionPool(Pool):
 
 
 class DrawnFirst:
-    """The order of a pool with the items in front that were drawn in earlier versions."""
+    """The order of a pool with the items in front that were drawn in earlier versions.
+
+    Those of them that are asked about again come after the others.
+    """
 
     def __init__(self, order: Candidates, pool: VersionPool, cells: Cells) -> None:
         self._order = order
         self._pool = pool
         self._front: dict[int, list[int]] = {}
-        item = pool.drawn.item
+        again = np.isin(pool.drawn.item, pool.drawn.again)
+        item = pool.drawn.item[np.argsort(again, kind="stable")]
         for cell, position in zip(cells.of_item[item].tolist(), item.tolist(), strict=True):
             self._front.setdefault(cell, []).append(position)
         self._drawn = set(item.tolist())

@@ -10,6 +10,7 @@ from typing import Any
 
 WIDTH = 480
 LEFT, RIGHT, TOP, BOTTOM = 52, 22, 12, 44
+LETTER, MOST_LETTERS = 7.0, 14  # the width of a letter, and how many of a name are shown
 Data = Mapping[str, Any]
 
 
@@ -29,13 +30,17 @@ def nice_ticks(low: float, high: float, n: int = 5) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of values along a stretch of the picture; a logarithmic one is of their powers."""
+    """A range of values along a stretch of the picture; a logarithmic one is of their powers.
+
+    names: those of the values 1, 2, …, which are shown in their place as far as there is room.
+    """
 
     low: float
     high: float
     start: float
     stop: float
     logarithmic: bool = False
+    names: tuple[str, ...] = ()
 
     def at(self, value: float) -> float:
         """Where a value lies; beyond the ends, at the end."""
@@ -46,10 +51,20 @@ class Axis:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Round values and how they are written."""
+        if self.names:
+            return self._named_ticks()
         if not self.logarithmic:
             return [(tick, f"{tick:,g}") for tick in nice_ticks(self.low, self.high)]
         tens = range(math.ceil(self.low), math.floor(self.high) + 1)
         return [(10.0**ten, f"{10.0**ten:g}") for ten in tens[:: max(1, len(tens) // 6)]]
+
+    def _named_ticks(self) -> list[tuple[float, str]]:
+        """Every name, or as many at equal distances as have room; the last one is among them."""
+        n = len(self.names)
+        short = [s if len(s) <= MOST_LETTERS else f"{s[: MOST_LETTERS - 1]}…" for s in self.names]
+        wide = LETTER * (max(map(len, short)) + 1)
+        step = math.ceil(wide * n / abs(self.stop - self.start))
+        return [(i + 1.0, short[i]) for i in range((n - 1) % step, n, step)]
 
 
 @dataclass(frozen=True)
@@ -76,14 +91,16 @@ def frame(
     height: int = 280,
     top: int = TOP,
     logarithmic: bool = False,
+    names: Sequence[str] = (),
 ) -> Frame:
-    """Axes with room for their titles; a range that is empty is opened."""
+    """Axes with room for their titles; a range that is empty is opened. names: of 1, 2, … on x."""
     if logarithmic:
         x_range = (math.log10(x_range[0]), math.log10(x_range[1]))
     (a, b), (c, d) = (
         (low, high) if high > low else (low - 0.5, low + 0.5) for low, high in (x_range, y_range)
     )
-    return Frame(Axis(a, b, LEFT, WIDTH - RIGHT, logarithmic), Axis(c, d, height - BOTTOM, top))
+    x = Axis(a, b, LEFT, WIDTH - RIGHT, logarithmic, tuple(names))
+    return Frame(x, Axis(c, d, height - BOTTOM, top))
 
 
 def points_of(

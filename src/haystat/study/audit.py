@@ -25,6 +25,8 @@ from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import moment
 from haystat.loop.state import plain
 from haystat.loop.versions import carried
+from haystat.pool.permanent_numbers import keys_of
+from haystat.pool.version import is_asked_again
 from haystat.study import sqlite_journal
 from haystat.study.damage import SYMPTOMS, damage_told
 from haystat.study.leases import StudyState
@@ -123,7 +125,9 @@ def _carried_findings(study: Study, entries: list[Entry]) -> Iterator[Finding]:
         inclusion, told = carried(state, None if oldest is None else moment(oldest))
         cell_of, index_of = state.ledger.problem.cells.of_item, state.questions.index_of
         for entry in [entry for entry in entries if entry.kind == "carried"]:
-            rows = zip(entry.data["new"], entry.data["answers"], strict=True)
+            yield from _again_findings(entries[0], entry)
+            parts = (entry.data, entry.data.get("asked_again", {"new": [], "answers": []}))
+            rows = [row for part in parts for row in zip(part["new"], part["answers"], strict=True)]
             for (item, _, _, weight), said in rows:
                 known = told.get(index_of.get(item, -1))
                 if known is None or [known.label, known.who, known.time, known.reason] != said:
@@ -133,6 +137,17 @@ def _carried_findings(study: Study, entries: list[Entry]) -> Iterator[Finding]:
                 if 1 / weight > chance * (1 + RELATIVE):
                     yield Finding(entry.seq, f"item {item!r} was less likely to be drawn before")
                     return
+
+
+def _again_findings(created: Entry, entry: Entry) -> Iterator[Finding]:
+    """What is asked about again against what the seed says."""
+    share = created.data["version"].get("ask_again", 0.0)
+    again = entry.data.get("asked_again", {"new": []})["new"]
+    for rows, expected in ((entry.data["new"], False), (again, True)):
+        keys = keys_of(np.array([row[0] for row in rows]))
+        if rows and np.any(is_asked_again(keys, created.data["seed"], share) != expected):
+            yield Finding(entry.seq, "other items are asked about again than the seed says")
+            return
 
 
 def _replayed(path: Path, entries: list[Entry], measure: Any, design: Any) -> Verdict:

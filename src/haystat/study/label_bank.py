@@ -17,7 +17,8 @@ COLUMNS = ("item", "label", "annotator", "time", "skipped", "version", "counts")
 class KnownLabel:
     """A label that somebody gave: to which version, and whether it counts in the newest.
 
-    One does not count whose item is gone, or that was left out because it is too old.
+    One does not count whose item is gone, that was left out because it is too old, or whose item
+    was asked about again.
     """
 
     item: Any
@@ -35,19 +36,19 @@ class KnownLabel:
 
 def known_labels(study: Study) -> list[KnownLabel]:
     """All labels that a study file holds, in the order in which they were given."""
-    found: dict[Any, KnownLabel] = {}
+    newest: dict[Any, KnownLabel] = {}
+    replaced: list[KnownLabel] = []
     for version in chain(earlier_versions(study, Study), (study,)):
         name = version_name(version.settings)
         for answer in version.answers:
-            before = found.get(answer.item)
-            known = before is not None and (before.label, before.time) == (
-                answer.label,
-                answer.time,
-            )
-            given = before.version if before is not None and known else name
-            found[answer.item] = _known(answer, given)
+            before = newest.get(answer.item)
+            if before is not None and (before.label, before.time) == (answer.label, answer.time):
+                continue
+            replaced += [] if before is None else [before]
+            newest[answer.item] = _known(answer, name)
     now = {answer.item for answer in study.answers}
-    rows = [label if label.item in now else _lost(label) for label in found.values()]
+    rows = [label if label.item in now else _lost(label) for label in newest.values()]
+    rows += [_lost(label) for label in replaced]
     return sorted(rows, key=lambda label: (label.time, str(label.item)))
 
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from haystat import __version__
 from haystat.core.arguments import brief, checked_choice, checked_path, several_names
 from haystat.core.arrays import IntArray
-from haystat.core.tables import read_columns, read_rows
 from haystat.engines.open import SKETCH, open_pool
 from haystat.engines.side_tables import Unblocked
 from haystat.errors import BadOption
 from haystat.pool.base import AnyPool, checked_pool
 from haystat.pool.checks import checked_columns
+from haystat.study.file_rows import FileRows, read_files
 from haystat.study.sketch_codec import Records, no_records
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ class PoolFile:
     signals: columns with other information about the items, as in hs.Pool. signal_text,
     signal_features: columns of text and of numbers to which a signal is fitted, as by
     hs.signal_from_text and hs.signal_from_features, in versions that go on from labels.
+    more: further files of the same columns, such as those of later days. window: one of `columns`
+    and a length, such as ("day", 30), to leave out items that are that far below the largest.
     """
 
     path: str
@@ -106,6 +108,8 @@ class PoolFile:
     signal_features: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     near_pairs: str | None = None
+    more: tuple[str, ...] = ()
+    window: tuple[str, float] | None = None
     at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -141,6 +145,23 @@ class PoolFile:
             )
         if self.unblocked and self.engine is None:
             raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
+        if self.more or self.window is not None:
+            self._check_added()
+
+    def _check_added(self) -> None:
+        """Raise unless files can be added and a window be laid over them."""
+        if self.id is None:
+            raise BadOption("items are added by their ids; name the column when a study is made")
+        if self.window is not None and tuple(self.window)[:1] not in {(c,) for c in self.columns}:
+            raise BadOption(
+                f"window is {brief(self.window)}; give one of the columns {list(self.columns)} and "
+                "a length, such as ('day', 30); columns are named when a study is made (--column)"
+            )
+        if self.engine is not None or self.is_sketch:
+            raise BadOption(
+                "files are added, and windows laid, in memory: name no engine, or give it a "
+                "pattern of files"
+            )
 
     @property
     def is_sketch(self) -> bool:
@@ -176,7 +197,8 @@ class PoolFile:
         signals = [name for kind in SIGNALS for name in getattr(self, kind)]
         names = [*self.score, *self.prediction, *facts, *signals]
         id = self.id if isinstance(self.id, str) else None
-        table = read_columns(Path(self.path), list(dict.fromkeys([*names, *([id] if id else [])])))
+        names = list(dict.fromkeys([*names, *([id] if id else [])]))
+        table, rows = read_files(self.paths, names, self.window)
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
         pool = Pool(
             {name: table[name] for name in self.score},
@@ -187,7 +209,21 @@ class PoolFile:
             weight=self.weight,
             **self.options,
         )
-        return pool, self._records if self.show else no_records
+        return pool, self._records(rows) if self.show else no_records
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files, in their order."""
+        return tuple(map(Path, (self.path, *self.more)))
+
+    def with_more(self, path: str, window: tuple[str, float] | None = None) -> PoolFile:
+        """The same pool with the rows of another file, without files that are out of the window."""
+        added = replace(self, more=(*self.more, str(path)), window=window or self.window)
+        if added.window is None:
+            return added
+        _, rows = read_files(added.paths, [added.window[0]], added.window)
+        first, *more = map(str, rows.used)
+        return replace(added, path=first, more=tuple(more))
 
     def _signals(self, table: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         """Columns that are signals, and signals that are fitted to columns."""
@@ -202,16 +238,20 @@ class PoolFile:
             signals["features"] = signal_from_features(np.column_stack(columns))
         return signals
 
-    def _records(self, index: IntArray) -> dict[str, Any]:
-        shown = read_rows(Path(self.path), self.show, index)
-        return {name: _listed(shown[name]) for name in self.show}
+    def _records(self, rows: FileRows) -> Records:
+        def records(index: IntArray) -> dict[str, Any]:
+            shown = rows.read(self.show, index)
+            return {name: _listed(shown[name]) for name in self.show}
+
+        return records
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON."""
         tables = tuple(str(Path(table).absolute()) for table in self.unblocked)
         pairs = None if self.near_pairs is None else str(Path(self.near_pairs).absolute())
-        path = str(Path(self.path).absolute())
-        return asdict(replace(self, path=path, unblocked=tables, near_pairs=pairs))
+        path, *more = (str(path.absolute()) for path in self.paths)
+        whole = replace(self, path=path, more=tuple(more), unblocked=tables, near_pairs=pairs)
+        return asdict(whole)
 
     @classmethod
     def recorded(cls, given: Mapping[str, Any] | None, study: Path) -> PoolFile | None:
@@ -222,6 +262,7 @@ class PoolFile:
             k: tuple(v) if isinstance(v, list) else v for k, v in given.items()
         }
         fields["path"] = _found(fields["path"], study)
+        fields["more"] = tuple(_found(path, study) for path in fields.get("more", ()))
         fields["unblocked"] = tuple(_found(path, study) for path in fields.get("unblocked", ()))
         if fields.get("near_pairs") is not None:
             fields["near_pairs"] = _found(fields["near_pairs"], study)

@@ -188,6 +188,7 @@ class Study(LeasedLoop):
         path: str | Path | None = None,
         measure: Any = None,
         max_age: Any = None,
+        ask_again: float = 0.0,
         show: Mapping[str, Any] | None = None,
         candidates: int = CANDIDATES,
     ) -> Study:
@@ -210,7 +211,8 @@ class Study(LeasedLoop):
         from haystat.study.versions import create_next
 
         source = source_of(pool, show)
-        target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
+        how = (name, path, measure, max_age, ask_again, candidates)
+        target, wanted = create_next(self, source, *how)
         given = {"pool": pool, "show": show, "measure": wanted, "design": self.design}
         return Study(target, **given, clock=self._clock)
 
@@ -223,6 +225,7 @@ class Study(LeasedLoop):
         path: str | Path | None = None,
         measure: Any = None,
         max_age: Any = None,
+        ask_again: float = 0.0,
         show: Mapping[str, Any] | None = None,
         candidates: int = CANDIDATES,
         **options: Any,
@@ -235,7 +238,8 @@ class Study(LeasedLoop):
         from haystat.study.versions import ExtendedSource, create_next
 
         source = ExtendedSource.of(self, source_of(rows, show), window, options)
-        target, wanted = create_next(self, source, name, path, measure, max_age, candidates)
+        how = (name, path, measure, max_age, ask_again, candidates)
+        target, wanted = create_next(self, source, *how)
         given = {"pool": source, "measure": wanted, "design": self.design}
         return Study(target, **given, clock=self._clock)
 

@@ -101,6 +101,7 @@ def create_next(
     path: str | Path | None,
     measure: Any,
     max_age: Any,
+    ask_again: float,
     candidates: int,
 ) -> tuple[Path, Any]:
     """Make the file of a study's next version; its path, and its measure as it is given."""
@@ -108,7 +109,8 @@ def create_next(
     new, records = source.read()
     old, now, settings = study.whole_pool("carry its labels over"), study.now(), study.settings
     with study.reading() as state:
-        version = next_version(state, old, settings, new, name, max_age, now)
+        given = (state, old, settings, new, name, max_age, now)
+        version = next_version(*given, ask_again=ask_again)
         previous = study.content()
     beside = path_beside(study.path, settings, version.name)
     target = beside if path is None else checked_path("the path of a study", path)
