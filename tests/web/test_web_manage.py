@@ -54,9 +54,10 @@ def test_an_open_study_by_another_name_is_no_table(manager, folder, study_file):
         assert manager.get(f"/api/preview?file={name}").status_code == 404
 
 
-def test_a_column_that_gives_the_answer_away_is_not_shown():
-    columns = [{"name": n, "type": "number"} for n in ("id", "score", "label", "text")]
-    assert guess(columns)["show"] == ["text"]
+def test_columns_that_give_the_answer_away_are_not_shown():
+    names = ("id", "score", "label", "text", "truth", "is_match", "gold_2", "year")
+    columns = [{"name": n, "type": "number"} for n in names]
+    assert guess(columns)["show"] == ["text", "year"]
 
 
 def test_columns_of_pictures_are_recognised():

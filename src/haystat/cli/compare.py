@@ -14,6 +14,7 @@ from haystat.cli.status import LEVEL
 from haystat.comparison.compare import Comparison
 from haystat.comparison.compare import compare as make_comparison
 from haystat.comparison.duels import INTERVALS
+from haystat.core.wording import label_count
 from haystat.study import Study
 
 
@@ -42,7 +43,7 @@ def compare(
         out.print(str(found), markup=False)
         out.print(f"Next: haystat label {study}, or haystat serve {study}", markup=False)
         return
-    out.print(f"{found.measure} from {found.n_labels:,} labels", markup=False)
+    out.print(f"{found.measure} from {label_count(found.n_labels)}", markup=False)
     table = plain_table("system", found.measure, "low", "high")
     for row in found.standings:
         table.add_row(row.system, f"{row.value:.4f}", f"{row.low:.4f}", f"{row.high:.4f}")

@@ -9,6 +9,7 @@ import typer
 
 from haystat.cli.show import JSON, STUDY, busy, console, estimate_line, print_json, show_estimate
 from haystat.cli.status import LEVEL, MEASURE, measure_named
+from haystat.core.wording import label_count
 from haystat.study import Entry, Study, merged_estimate
 from haystat.study import verify as audit
 
@@ -108,7 +109,7 @@ def _summary(entry: Entry) -> str:
         drawn = sum(row[-2] for row in data["new"] + data["again"])
         return f"{len(data['new'])} new items, {drawn} draws"
     if entry.kind == "carried":
-        return f"{len(data['new'])} labels of an earlier version, {data['name']} begins"
+        return f"{label_count(len(data['new']))} of an earlier version, {data['name']} begins"
     if entry.kind == "answer":
         return ", ".join(f"{item}={label}" for item, label, *_ in data["labels"])
     if entry.kind in ("lease", "release"):

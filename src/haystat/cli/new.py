@@ -22,6 +22,7 @@ from haystat.cli.judged import (
 from haystat.cli.multi_label import multi_label_pool, per_label, refuse_others
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
 from haystat.core.arrow_files import text_columns
+from haystat.core.wording import label_count
 from haystat.decisions.doubts import PoolWarning
 from haystat.engines.open import SKETCH
 from haystat.errors import BadOption
@@ -243,7 +244,7 @@ def new(
     out.print(f"{study}: {status.measure} of {status.size:,} items, design {status.design}")
     show_in_use(out, in_use)
     for part in labels:
-        out.print(f"{len(part.labels):,} labels known before ({part.kind})")
+        out.print(f"{label_count(len(part.labels))} known before ({part.kind})")
     for note in notes:
         out.print(f"note: {note}", markup=False)
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from haystat.core.json_text import json_text
+from haystat.core.wording import label_count
 from haystat.decisions.candidate_thresholds import InUse
 from haystat.inference.estimate import Estimate, signals_sentence, worth_sentence
 
@@ -61,12 +62,12 @@ def say(as_json: bool, value: Any, text: str) -> None:
 def estimate_line(estimate: Estimate) -> str:
     """An estimate in one line."""
     if not estimate.scalar:
-        return f"{estimate.measure} from {estimate.n_labels} labels"
+        return f"{estimate.measure} from {label_count(estimate.n_labels)}"
     value, (low, high) = estimate.values[0], estimate.intervals[0]
     if np.isnan(value):
-        return f"{estimate.measure} is not known yet, {estimate.n_labels} labels"
+        return f"{estimate.measure} is not known yet, {label_count(estimate.n_labels)}"
     found = f"{estimate.measure} {value:.4f} [{low:.4f}, {high:.4f}] {estimate.level:.0%}"
-    return f"{found}, {estimate.n_labels} labels"
+    return f"{found}, {label_count(estimate.n_labels)}"
 
 
 def show_estimate(out: Console, estimate: Estimate) -> None:

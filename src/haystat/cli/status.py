@@ -17,6 +17,7 @@ from haystat.cli.show import (
     show_estimate,
     show_in_use,
 )
+from haystat.core.wording import label_count
 from haystat.study import Status, Study
 
 LEVEL = typer.Option(0.95, help="Confidence level of the interval.")
@@ -84,7 +85,7 @@ def _status_lines(found: Status) -> list[tuple[str, str]]:
             "labels",
             f"{found.labels} ({by_label}), {found.finished_labels} in finished stages{before}",
         ),
-        *([("known", f"{found.known} labels from before")] if found.known else []),
+        *([("known", f"{label_count(found.known)} from before")] if found.known else []),
         ("skipped", str(found.skipped)),
         ("open", f"{found.pending} questions, {found.leased} of them in somebody's hands"),
         ("stages", f"{found.stages}, {found.finished_stages} finished"),

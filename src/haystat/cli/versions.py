@@ -13,6 +13,7 @@ from haystat.cli.show import JSON, STUDY, busy, console, plain_table, print_json
 from haystat.cli.status import LEVEL
 from haystat.comparison.change import change as make_change
 from haystat.core.table_writers import write_rows
+from haystat.core.wording import label_count
 from haystat.errors import BadOption
 from haystat.study import PoolFile, Study
 from haystat.study.answer_files import print_csv
@@ -74,7 +75,7 @@ def next_version(
         return
     out_to = console()
     size = f"{status.measure} of {status.size:,} items"
-    out_to.print(f"{made.path}: version {called}, {size}, {carried:,} labels carried over")
+    out_to.print(f"{made.path}: version {called}, {size}, {label_count(carried)} carried over")
     show_in_use(out_to, in_use)
     out_to.print(f"Next: haystat estimate {made.path}, or haystat label {made.path}")
 
@@ -124,7 +125,7 @@ def labels(
     elif as_csv:
         print_csv(rows, COLUMNS)
     elif out is not None:
-        console().print(f"{len(rows)} labels written to {out}", markup=False)
+        console().print(f"{label_count(len(rows))} written to {out}", markup=False)
     else:
         kinds = Counter((row["version"], row["annotator"] or "nameless") for row in rows)
         table = plain_table("version", "who", "labels", "counting", "from", "until")

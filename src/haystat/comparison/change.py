@@ -25,6 +25,7 @@ import numpy as np
 from haystat import measures
 from haystat.core.arguments import brief, several_names
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.core.wording import label_count
 from haystat.errors import BadOption
 from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import Line
@@ -93,7 +94,7 @@ class Change:
     def __str__(self) -> str:
         values = (f"{one.value:.4f}" for one in (self.before, self.after))
         lines = [
-            f"{self.measure}: {' -> '.join(values)} from {self.n_labels:,} labels",
+            f"{self.measure}: {' -> '.join(values)} from {label_count(self.n_labels)}",
             f"  change        {self.change} at {self.level:.0%}",
         ]
         if self.n_common:

@@ -10,6 +10,7 @@ import numpy as np
 from haystat import measures
 from haystat.comparison.duels import BETTER, INTERVALS, Decided, Duel, duels, n_rivals
 from haystat.core.arguments import brief, checked_choice, checked_integer, several_names
+from haystat.core.wording import label_count
 from haystat.designs.base import Design
 from haystat.display.card import Bar, Card
 from haystat.display.plots import plot_intervals
@@ -80,7 +81,9 @@ class Comparison(Shown):
         raise BadOption(f"no pair {system!r} and {other!r}; the systems are {names}")
 
     def __str__(self) -> str:
-        lines = [f"{self.measure} of {len(self.standings)} systems from {self.n_labels:,} labels"]
+        lines = [
+            f"{self.measure} of {len(self.standings)} systems from {label_count(self.n_labels)}"
+        ]
         if not self.n_labels:
             return f"{lines[0]}: {NO_LABELS}"
         wide = max(len(row.system) for row in self.standings)
@@ -100,7 +103,7 @@ class Comparison(Shown):
             [f"{duel.system} - {duel.other}" for duel in duels],
             [duel.difference for duel in duels],
             [(duel.low, duel.high) for duel in duels],
-            title=f"{self.n_labels:,} labels, {self.level:.0%} intervals",
+            title=f"{label_count(self.n_labels)}, {self.level:.0%} intervals",
             x_title=f"difference in {self.measure}",
             ax=ax,
         )
@@ -118,7 +121,7 @@ class Comparison(Shown):
             for d in duels
         )
         return Card(
-            f"{self.measure} of {len(self.standings)} systems from {self.n_labels:,} labels",
+            f"{self.measure} of {len(self.standings)} systems from {label_count(self.n_labels)}",
             bars=tuple(bars) if self.n_labels else (),
             ends=(-float(ends), float(ends)),
             heads=("system", self.measure, f"{self.level:.0%} interval"),

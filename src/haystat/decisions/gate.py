@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from haystat.core.arguments import checked_choice
+from haystat.core.wording import label_count
 from haystat.decisions.requirements import Requirement, parsed
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, checked_level
@@ -88,7 +89,7 @@ class Verdict:
         return asdict(self)
 
     def __str__(self) -> str:
-        head = f"{self.state} at {self.level:.0%} from {self.n_labels:,} labels"
+        head = f"{self.state} at {self.level:.0%} from {label_count(self.n_labels)}"
         return "\n".join([f"{head} ({INTERVALS[self.interval][1]})", *map(str, self.checks)])
 
 

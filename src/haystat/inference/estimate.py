@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from haystat.core.arguments import checked_number
 from haystat.core.arrays import FloatArray
+from haystat.core.wording import label_count
 from haystat.display.card import Bar, Card, number
 from haystat.display.curves import CurveDisplay
 from haystat.display.plots import plot_intervals
@@ -249,14 +250,14 @@ class Estimate(Shown):
             self.components[shown],
             self.values[shown],
             self.intervals[shown],
-            title=f"{self.n_labels:,} labels, {self.level:.0%} intervals",
+            title=f"{label_count(self.n_labels)}, {self.level:.0%} intervals",
             x_title=self.measure if self.scalar else "",
             ends=self.bounds if np.all(np.isfinite(self.bounds)) else None,
             ax=ax,
         )
 
     def __str__(self) -> str:
-        about = f"at {self.level:.0%} from {self.n_labels} labels"
+        about = f"at {self.level:.0%} from {label_count(self.n_labels)}"
         if self.scalar:
             low, high = self.intervals[0]
             return f"{self.measure} = {self.values[0]:.4g} [{low:.4g}, {high:.4g}] {about}"
@@ -288,7 +289,7 @@ class Estimate(Shown):
             picture=curve.svg(),
             heads=("threshold", curve.x_name, f"{curve.y_name}, {self.level:.0%} interval"),
             rows=tuple(curve.table()),
-            facts=(f"{self.n_labels:,} labels. to_frame() has all thresholds.",),
+            facts=(f"{label_count(self.n_labels)}. to_frame() has all thresholds.",),
             warnings=self.warnings,
         )
 
@@ -299,7 +300,7 @@ class Estimate(Shown):
         bars = [Bar(name, float(value), *map(float, ends)) for name, value, ends in rows]
         low, high = self.intervals[0]
         left = len(bars) - MOST_SHOWN
-        facts = [f"{self.n_labels:,} labels, {self.level:.0%} intervals."]
+        facts = [f"{label_count(self.n_labels)}, {self.level:.0%} intervals."]
         facts += [text for text in [worth_sentence(self.n_labels, float(self.worth[0]))] if text]
         facts += [f"{left:,} more components: to_frame(), plot()."] if left > 0 else []
         return Card(

@@ -11,6 +11,7 @@ import numpy as np
 
 from haystat.core.arguments import checked_path
 from haystat.core.disk import write_whole
+from haystat.core.wording import label_count
 from haystat.display.card import Card
 from haystat.display.plots import plot_course
 from haystat.display.shown import Shown
@@ -87,7 +88,7 @@ class ShownLoop(Shown):
             about = f"{state.ledger.design}, {state.pool.size:,} items"
             n_labels = state.ledger.n_told
         kind = type(self).__name__
-        return f"{kind}({self._found()}, {about}, {n_labels:,} labels)"
+        return f"{kind}({self._found()}, {about}, {label_count(n_labels)})"
 
     def _found(self) -> str:
         """The estimate in a few letters."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from haystat.core.wording import label_count
 from haystat.inference.estimate import worth_sentence
 from haystat.report.words import amount, headline, listed, spoken
 
@@ -58,7 +59,7 @@ def _rests_on(report: Data) -> str:
     status, estimate = report["status"], report["estimate"]
     people = [who for who in status["annotators"] if who]
     by = f" by {len(people)} people" if len(people) > 1 else ""
-    parts = [f"This rests on {status['labels']:,} labels{by}."]
+    parts = [f"This rests on {label_count(status['labels'])}{by}."]
     worth = estimate["components"][0].get("worth") or math.nan
     parts += [text for text in [worth_sentence(estimate["labels"], worth)] if text]
     agreed = report["agreement"]

@@ -90,8 +90,8 @@ def guess(columns: list[dict[str, Any]]) -> dict[str, Any]:
     score = _first(numbers, r"score|prob|p_match|match_probability|logit|similarity|confidence")
     prediction = _first(names, r"pred|decision|decided")
     id_ = _first(names, r"id|key|pair|item|unique_id")
-    truth = _first(names, r"label|truth|target|class")  # would give the answer away
-    taken = {score, prediction, id_, truth}
+    truth = _all(names, r"labels?|truth|true_label|gold|target|class|is_match|y_true|y")
+    taken = {score, prediction, id_, *truth}  # the truth would give the answer away
     shown = [name for name in names if name not in taken]
     images = [c["name"] for c in columns if c["name"] in shown and _holds_pictures(c)]
     chosen = {"id": id_, "score": score, "prediction": prediction}
@@ -106,10 +106,15 @@ def _holds_pictures(column: dict[str, Any]) -> bool:
 
 
 def _first(names: list[str], pattern: str) -> str | None:
+    begins = [n for n in names if re.match(f"({pattern})", n, re.IGNORECASE)]
+    return next(iter(_all(names, pattern) + begins), None)
+
+
+def _all(names: list[str], pattern: str) -> list[str]:
+    """Names that are such a word, then those that begin or end with one."""
     exact = [name for name in names if re.fullmatch(pattern, name, re.IGNORECASE)]
     words = [n for n in names if re.match(rf"({pattern})(_|\b)|.*_({pattern})$", n, re.IGNORECASE)]
-    begins = [n for n in names if re.match(f"({pattern})", n, re.IGNORECASE)]
-    return next(iter(exact + words + begins), None)
+    return exact + words
 
 
 async def receive(folder: Path, name: str, parts: AsyncIterator[bytes], most: int) -> str:
