@@ -16,8 +16,8 @@ from haystat.engines.passes import Layout
 from haystat.engines.pool import EnginePool, Settings
 from haystat.engines.quantiles import values_of_ranks
 from haystat.engines.records import make_lookup
-from haystat.engines.signals import read_signals
 from haystat.engines.side_tables import Side, Unblocked
+from haystat.engines.signals import read_signals
 from haystat.engines.source import Source, find_source
 from haystat.engines.strata import Cut, make_cut
 from haystat.engines.unblocked import UnblockedPool, check_members, check_unblocked, make_space
@@ -113,8 +113,8 @@ def make_pool(
         check_unblocked(columns, options.labels)
         if signals:
             raise BadOption(
-                f"signals {list(signals)} are columns of the pairs that were blocked; pairs outside "
-                "the blocks have none: leave out one of both"
+                f"signals {list(signals)} are columns of the blocked pairs, and pairs outside the "
+                "blocks have none; leave out signals, or unblocked"
             )
     with progress_bar("passes", 3, shown=progress) as advance:
         rows = find_source(source, table, engine)

@@ -1,8 +1,8 @@
 """The sketch of a pool: its groups and atoms with their counts, and the first items of each by u.
 
 An atom is what every measure of a pool may treat alike: one stratum, one prediction by each
-system, one value of each fact, one bin of each set of thresholds, one band of each signal. A cell of a measure is one or
-more atoms, and its order of items is theirs, merged by u.
+system, one value of each fact, one bin of each set of thresholds, one band of each signal. A cell
+of a measure is one or more atoms, and its order of items is theirs, merged by u.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ FACTOR = 4  # by which more is fetched where a cell got too few
 class Atoms:
     """A atoms: stratum (A,), size (A,), predictions (A, S), facts by name (A,), bins (A, B).
 
-    bands (A, J) are those of signals. limit (A,) is the u up to which all items of the atom are among the candidates.
+    bands (A, J) are those of signals. limit (A,) is the u up to which all items of the atom are
+    among the candidates.
     """
 
     stratum: IntArray

@@ -135,11 +135,12 @@ def _signals(pool: EnginePool) -> dict[str, Any]:
 
 
 def _signals_from(header: dict[str, Any]) -> tuple[EngineSignal, ...]:
-    given = header.get("signals", [])
-    return tuple(
-        EngineSignal(**{n: tuple(v) if isinstance(v, list) else v for n, v in one.items()})
-        for one in given
-    )
+    given: list[dict[str, Any]] = header.get("signals", [])
+    found = []
+    for one in given:
+        fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in one.items()}
+        found.append(EngineSignal(**fields))
+    return tuple(found)
 
 
 GROUPS = ("size", "score_sum", "prior_sum", "square_sum")
