@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import haystat as hs
+from haystat.engines import Unblocked
 from haystat.engines import signals as engine_signals
 from haystat.errors import BadOption, BadSignal, UnknownName
 from haystat.measures import F1
@@ -111,6 +112,27 @@ def test_a_sketch_and_a_study_keep_signals(rows, path, tmp_path):
     memory = PoolFile(path, ("score",), "id", **given)
     with hs.Study.create(tmp_path / "m.haystat", memory, random_state=1) as study:
         assert asked == [query.item for query in study.ask(30)]
+
+
+def test_curves_and_known_labels_go_with_signals(rows, path, run_draws):
+    """One more sketch for the thresholds of a curve, and one more pass for labels in a column."""
+    names = ["old", "verdict"]
+    assert_same(rows, path, names, run_draws, measure=hs.measures.PRCurve(4))
+    pool = hs.open_pool(path, id="id", score="score", signals=names)
+    cells = pool.cells(F1().bind(pool.schema))
+    counts = pool.label_counts(F1().bind(pool.schema), cells, "label")
+    memory = in_memory(rows, names)
+    of_item = memory.cells(F1().bind(memory.schema)).of_item
+    expected = [np.bincount(of_item[rows["label"] == label]) for label in (0, 1)]
+    np.testing.assert_array_equal(counts[:, 0], expected[0])
+    np.testing.assert_array_equal(counts[: len(expected[1]), 1], expected[1])
+
+
+def test_pairs_outside_the_blocks_have_no_signals(path):
+    with pytest.raises(BadOption, match="blocked pairs"):
+        hs.open_pool(
+            path, id=("id", "id"), score="score", signals=["old"], unblocked=Unblocked(path)
+        )
 
 
 def test_a_pool_without_signals_has_the_fingerprint_it_had(path):
