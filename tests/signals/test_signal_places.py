@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from haystat.pool.signal_places import PARTS, STEP, counts_of, make_ladder, wanted_counts
+from haystat.pool.signal_places import CUTS, PARTS, counts_of, make_ladder, wanted_counts
 
 SIZE = 3000
 STARTS = np.array([1.5, 0.0, -1.5, -3.0])
@@ -35,22 +35,21 @@ def test_items_between_two_cuts_have_the_place_of_their_middle():
         inside = SMOOTH[place == value]
         rank = (inside.max() < SMOOTH).mean() + len(inside) / SIZE / 2
         assert value == pytest.approx(np.log(1 - rank) - np.log(rank), abs=0.5 / PARTS)
-    assert len(ladder.cuts) > 30
+    assert len(ladder.cuts) == len(CUTS)
 
 
 def test_places_are_close_to_those_of_single_items():
     place, t = told(SMOOTH)[0], exact(SMOOTH)
-    middle = (t > -3.5) & (t < 5)  # above, a step is less than an item
-    assert np.abs(place - t)[middle].max() < STEP
+    near = np.abs(t - THRESHOLD) < 2
+    assert np.abs(place - t)[near].max() < 0.5
     assert np.all(np.diff(place[np.argsort(SMOOTH)]) >= 0)
 
 
-def test_cuts_lie_at_whole_steps_from_the_threshold():
+def test_cuts_lie_at_set_distances_from_the_threshold():
     n = wanted_counts(SIZE, THRESHOLD)
     assert round(SIZE * 0.05) in n
-    steps = (np.log((SIZE - n) / n) - THRESHOLD) / STEP
-    smooth = (n > 200) & (n < SIZE - 200)  # where an item is little of a step
-    np.testing.assert_allclose(steps[smooth], np.round(steps[smooth]), atol=0.03)
+    distance = np.log((SIZE - n) / n) - THRESHOLD
+    np.testing.assert_allclose(distance[n > 50], CUTS[n > 50], atol=0.02)
     assert told(SMOOTH)[2].cuts[0] == np.sort(SMOOTH)[SIZE - n.max()]
 
 

@@ -131,7 +131,7 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         if layout.columns.deviation is not None:
             sums["hs_square"] = (rows[DEVIATION] * rows[DEVIATION]).sum()
         places = [place_name(i) for i in range(len(layout.signals))]
-        sums |= {f"{name}_sum": rows[name].sum() for name in places}
+        sums |= {f"{name}_sum": rows[name].cast("float64").sum() for name in places}
         table = grouped(rows, layout, sums)
     n_groups = table.num_rows
     return Groups(
@@ -145,7 +145,7 @@ def read_groups(source: Source, layout: Layout) -> Groups:
 
 
 def _whole(table: pa.Table, names: list[str]) -> IntArray | None:
-    """Sums of whole numbers, (G, J); engines have types of their own for them."""
+    """Sums of whole numbers, (G, J), that were added up as doubles: exact below 2**53."""
     if not names:
         return None
     return np.stack([table[name].cast(pa.int64()).to_numpy() for name in names], axis=1)

@@ -128,19 +128,9 @@ def read_signals(
     if not given:
         return ()
     _check(source, given, classes)
-    plain = columns.plain(
-        source.table,
-        classes,
-        thresholds,
-        **{place_name(i): signal_values(source.table, c) for i, c in enumerate(given.values())},
-    )
-    votes = plain[prediction_name(0)]
-    for system in range(1, len(columns.systems)):
-        votes = votes + plain[prediction_name(system)]
-    plain = plain.mutate(**{VOTES: votes})
     n_systems = len(columns.systems)
-    plain = plain.mutate(**{CHOSEN: (2 * plain[VOTES] > n_systems).cast("int64")})
-    kinds = [source.table[column].type().is_string() for column in given.values()]
+    plain = _with_votes(source, columns, given, classes, thresholds)
+    kinds = [source.table[column].type() for column in given.values()]
     with source.reading():
         ends = _ends(plain, kinds)
     n_predictions = ends["n"] * n_systems
@@ -152,15 +142,36 @@ def read_signals(
             **{VALUE: plain[place_name(i)], CHOSEN: plain[CHOSEN], VOTES: plain[VOTES]}
         )
         with source.reading():
-            if kinds[i]:
+            if kinds[i].is_string():
                 found.append(_of_levels(rows, name, column, threshold, starts, share, n_systems))
                 continue
             _refuse_useless(name, ends, i)
-            missing = ends["n"] - ends[f"n{i}"], ends["chosen"] - ends[f"chosen{i}"]
-            counts = _counted(rows, (ends[f"low{i}"], ends[f"high{i}"]), missing, threshold, starts)
+            if kinds[i].is_boolean():
+                counts = _of_verdict(ends, i)
+            else:
+                span = ends[f"low{i}"], ends[f"high{i}"]
+                counts = _counted(rows, span, _missing(ends, i), threshold, starts)
         ladder = make_ladder(counts, threshold, starts)
         found.append(_signal(name, column, ladder, cuts=tuple(ladder.cuts.tolist())))
     return tuple(found)
+
+
+def _with_votes(
+    source: Source,
+    columns: Columns,
+    given: Mapping[str, str],
+    classes: tuple[Any, ...],
+    thresholds: Sequence[float],
+) -> Any:
+    """The rows with signals, how many systems predict them positive, and whether most do."""
+    signals = {place_name(i): signal_values(source.table, c) for i, c in enumerate(given.values())}
+    plain = columns.plain(source.table, classes, thresholds, **signals)
+    votes = plain[prediction_name(0)]
+    for system in range(1, len(columns.systems)):
+        votes = votes + plain[prediction_name(system)]
+    plain = plain.mutate(**{VOTES: votes})
+    most = 2 * plain[VOTES] > len(columns.systems)
+    return plain.mutate(**{CHOSEN: most.cast("int64")})
 
 
 def _signal(name: str, column: str, ladder: Ladder, **further: Any) -> EngineSignal:
@@ -199,19 +210,36 @@ def _check(source: Source, given: Mapping[str, str], classes: tuple[Any, ...]) -
             )
 
 
-def _ends(plain: Any, is_text: Sequence[bool]) -> dict[str, Any]:
-    """Rows, votes and chosen ones of everything, and range and rows of each signal."""
+def _ends(plain: Any, kinds: Sequence[Any]) -> dict[str, Any]:
+    """Rows, votes and chosen ones of everything, and of each signal; its range, or how many 1."""
     wanted = {"n": plain.count(), "votes": plain[VOTES].sum(), "chosen": plain[CHOSEN].sum()}
-    for i, text in enumerate(is_text):
+    for i, kind in enumerate(kinds):
         value = plain[place_name(i)]
         wanted |= {f"n{i}": value.count(), f"chosen{i}": plain[CHOSEN].sum(where=value.notnull())}
-        if not text:
+        if not kind.is_string():
             wanted |= {f"low{i}": value.min(), f"high{i}": value.max()}
+        if kind.is_boolean():
+            wanted |= {f"true{i}": value.sum(), f"chosen_true{i}": (value * plain[CHOSEN]).sum()}
     (found,) = plain.aggregate(**wanted).to_pyarrow().to_pylist()
     return {
         name: value if name.startswith(("low", "high")) else int(value or 0)
         for name, value in found.items()
     }
+
+
+def _missing(ends: Mapping[str, Any], position: int) -> tuple[int, int]:
+    """Rows that lack a signal, and chosen ones."""
+    return ends["n"] - ends[f"n{position}"], ends["chosen"] - ends[f"chosen{position}"]
+
+
+def _of_verdict(ends: Mapping[str, Any], position: int) -> Counts:
+    """The values of a signal that is true or false."""
+    n, true = ends[f"n{position}"], ends[f"true{position}"]
+    chosen = ends[f"chosen{position}"], ends[f"chosen_true{position}"]
+    size, chosen_of = np.array([n - true, true]), np.array([chosen[0] - chosen[1], chosen[1]])
+    there, value = size > 0, np.array([0.0, 1.0])
+    parts = value[there], value[there], size[there], chosen_of[there]
+    return Counts(*parts, *_missing(ends, position))
 
 
 def _refuse_useless(name: str, ends: Mapping[str, Any], position: int) -> None:
@@ -270,7 +298,9 @@ def _counted(
 ) -> Counts:
     """Stretches of values, fine enough for the ladder: those with a cut are single values."""
     rows = rows.filter(rows[VALUE].notnull())
-    counts = _binned(rows, np.array(ends[:1]), np.array(ends[1:]), missing)
+    least, most = (ibis.literal(float(end)) for end in ends)
+    rows = _with_bins(rows, ibis.literal(0, type="int64"), least, most, BINS)
+    counts, bins = _as_counts(rows, BIN, missing)
     while True:
         wanted = np.concatenate(wanted_stretches(counts, threshold))
         if len(counts.size) <= len(starts) + 1:
@@ -279,54 +309,43 @@ def _counted(
         if not len(wanted):
             return counts
         low, high = counts.low[wanted], counts.high[wanted]
-        whole = int(counts.size[wanted].sum()) > AT_ONCE
-        finer = _binned(rows, low, high, missing) if whole else _listed(rows, low, high, missing)
+        spans = {
+            "hs_span": np.array([bins[value] for value in low.tolist()], dtype=np.int64),
+            "hs_number": np.arange(len(wanted)),
+            "hs_low": low,
+            "hs_high": high,
+        }
+        inside = rows.inner_join(ibis.memtable(pa.table(spans)), [(BIN, "hs_span")])
+        if int(counts.size[wanted].sum()) > AT_ONCE:
+            parts = inside.hs_number, inside.hs_low, inside.hs_high
+            rows = _with_bins(inside, *parts, max(BINS // len(wanted), 2))
+            finer, bins = _as_counts(rows, BIN, missing)
+        else:
+            finer, _ = _as_counts(inside, VALUE, missing)
         counts = _replaced(counts, wanted, finer)
 
 
-def _spans(rows: Any, low: FloatArray, high: FloatArray) -> Any:
-    """The rows inside spans, with the number of each, in the order of values."""
-    edges = np.stack([low, np.nextafter(high, np.inf)], axis=1).ravel()
-    edges = np.unique(edges)
-    # A span may begin right where the one before it ends.
-    of = [-1, *np.where(np.isin(edges, low), np.searchsorted(low, edges), -1).tolist()]
-    rows = rows.mutate(hs_of=_rung(rows[VALUE], edges.tolist(), of))
-    return rows.filter(rows.hs_of >= 0)
-
-
-def _binned(rows: Any, low: FloatArray, high: FloatArray, missing: tuple[int, int]) -> Counts:
-    """The values inside spans, counted in bins."""
-    n_bins = max(BINS // len(low), 2)
-    if len(low) > 1:
-        spans = {"hs_span": np.arange(len(low)), "hs_low": low, "hs_high": high}
-        rows = _spans(rows, low, high).join(
-            ibis.memtable(pa.table(spans)), [("hs_of", "hs_span")], how="inner"
-        )
-        of, least, most = rows.hs_of, rows.hs_low, rows.hs_high
-    else:
-        rows = rows.filter(rows[VALUE].between(float(low[0]), float(high[0])))
-        of = ibis.literal(0, type="int64")
-        least, most = (ibis.literal(float(end[0])) for end in (low, high))
+def _with_bins(rows: Any, number: Any, least: Any, most: Any, n_bins: int) -> Any:
+    """The rows with the number of their bin, of n_bins in each of the spans that they lie in."""
     # Halves, so that the width of a span is a number.
     width = (most / 2 - least / 2).clip(lower=np.finfo(np.float64).tiny)
     share = (rows[VALUE] / 2 - least / 2) / width
     place = (share * float(n_bins - 1)).floor().clip(lower=0, upper=n_bins - 2).cast("int64")
     # The largest value has a bin of its own, so that every pass gets on.
     place = ibis.ifelse(rows[VALUE] >= most, n_bins - 1, place)
-    return _as_counts(rows.mutate(**{BIN: of * n_bins + place}), BIN, missing)
+    kept = {name: rows[name] for name in (VALUE, CHOSEN)}
+    return rows.select(**kept, **{BIN: number * n_bins + place})
 
 
-def _listed(rows: Any, low: FloatArray, high: FloatArray, missing: tuple[int, int]) -> Counts:
-    """The values inside spans, one by one."""
-    return _as_counts(_spans(rows, low, high), VALUE, missing)
-
-
-def _as_counts(rows: Any, key: str, missing: tuple[int, int]) -> Counts:
+def _as_counts(rows: Any, key: str, missing: tuple[int, int]) -> tuple[Counts, dict[float, int]]:
+    """The stretches that a key tells apart, and the key of each by where it begins."""
     value = rows[VALUE]
     sums = {"n": rows.count(), "c": rows[CHOSEN].sum(), "least": value.min(), "most": value.max()}
     table = rows.group_by(key).agg(**sums).to_pyarrow().sort_by("least")
     size, chosen = (table[name].to_numpy().astype(np.int64) for name in ("n", "c"))
-    return Counts(table["least"].to_numpy(), table["most"].to_numpy(), size, chosen, *missing)
+    low = table["least"].to_numpy()
+    counts = Counts(low, table["most"].to_numpy(), size, chosen, *missing)
+    return counts, dict(zip(low.tolist(), table[key].to_pylist(), strict=True))
 
 
 def _replaced(counts: Counts, wanted: IntArray, finer: Counts) -> Counts:

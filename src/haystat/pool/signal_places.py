@@ -1,9 +1,9 @@
 """Places of a signal from counts alone, so that memory and every engine find the same ones.
 
-The values of a signal are cut where t = -logit(rank) passes the place of the decision threshold and
-every STEP from there, counted in items; a value that many items share is by itself. All values
-between two cuts have one place, that of their mid-rank, rounded to PARTS a unit: sums of places
-are whole numbers, which no order of adding up changes.
+The values of a signal are cut where t = -logit(rank) passes the place of the decision threshold,
+and some distances from it, counted in items; a value that many items share is by itself. All
+values between two cuts have one place, that of their mid-rank, rounded to PARTS a unit: sums of
+places are whole numbers, which no order of adding up changes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 
-STEP = 0.25  # of t, between cuts
-LOWEST = -4.0  # t of the last cut
+#: t of cuts from that of the threshold on; bands begin at some of them
+CUTS = np.array([3.0, 2.0, 1.5, 1.0, 0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0])
 PARTS = 1024  # of a unit of t, to which places are rounded
 FEWEST = 8  # items of a band; fewer go to the next one down
 
@@ -71,10 +71,7 @@ def counts_of(values: FloatArray, chosen: BoolArray) -> Counts:
 
 def wanted_counts(size: int, threshold: float) -> IntArray:
     """How many items lie at or above each cut, of so many that have the signal."""
-    first = np.floor((LOWEST - threshold) / STEP)
-    last = np.ceil((np.log(size) + 1 - threshold) / STEP)
-    t = threshold + STEP * np.arange(first, last + 1)
-    n = np.unique(np.floor(size / (1 + np.exp(t)) + 0.5)).astype(np.int64)
+    n = np.unique(np.floor(size / (1 + np.exp(threshold + CUTS)) + 0.5)).astype(np.int64)
     return n[(n >= 1) & (n <= size)]
 
 
