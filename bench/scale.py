@@ -67,7 +67,10 @@ for module, name in ((make, "read_summary"), (make, "check_duplicates"), (pool, 
                      (sketch, "read_smallest")):
     timed(module, name)
 start = time.perf_counter()
-opened = hs.open_pool(sys.argv[1], id="id", score="score", prediction="prediction")
+signals = sys.argv[3].split(",") if len(sys.argv) > 3 else ()
+opened = hs.open_pool(
+    sys.argv[1], id="id", score="score", prediction="prediction", signals=signals
+)
 whole = time.perf_counter() - start
 if len(sys.argv) > 2:
     opened.save(sys.argv[2])

@@ -74,11 +74,39 @@ def test_the_command_line_takes_signals_and_says_what_they_were_worth(frame, tab
     assert "Labels that each signal saved" in report.read_text(encoding="utf-8")
 
 
-def test_signals_are_read_into_memory(table):
-    with pytest.raises(BadOption, match=r"signals .* name no engine"):
-        PoolFile(str(table), ("score",), signals=("old",), engine="duckdb")
+def test_an_engine_gives_the_numbers_of_memory(frame, tmp_path):
+    """From a file, and from a sketch of it that holds the signals."""
+    table, sketch = tmp_path / "pool.parquet", tmp_path / "pool.sketch"
+    frame.assign(id=np.arange(SIZE)).to_parquet(table)
+    columns = ["--id", "id", "--score", "score", "--signal", "old", "--signal", "kind"]
+    options = ["--threshold", "0", "--seed", "3"]
+    asked = ["sketch", str(table), "-o", str(sketch), *columns, *options]
+    written = RUNNER.invoke(app, asked)
+    assert written.exit_code == 0, written.output
+    calls = {
+        "memory": [str(table), *columns, *options],
+        "duckdb": [str(table), *columns, *options, "--engine", "duckdb"],
+        "sketch": [str(sketch), "--seed", "3"],
+    }
+    found = {}
+    for name, call in calls.items():
+        study = tmp_path / f"{name}.haystat"
+        made = RUNNER.invoke(app, ["new", str(study), *call])
+        assert made.exit_code == 0, made.output
+        with hs.Study.open(study) as opened:
+            queries = opened.ask(150)
+            opened.tell(answers(queries, frame))
+            estimate = opened.estimate()
+        found[name] = [query.item for query in queries], estimate.value, estimate.signals
+    assert found["memory"] == found["duckdb"] == found["sketch"]
 
 
-def test_a_pool_behind_an_engine_refuses_signals(table):
-    with pytest.raises(BadOption, match=r"signals .* are for pools in memory"):
-        hs.open_pool(table, score="score", signals=["old"])
+def test_signals_that_are_fitted_are_for_memory(table):
+    for kind in ("signal_text", "signal_features"):
+        with pytest.raises(BadOption, match=r"fitted to .* name no engine"):
+            PoolFile(str(table), ("score",), engine="duckdb", **{kind: ("old",)})
+
+
+def test_a_sketch_has_its_signals_already(tmp_path):
+    with pytest.raises(BadOption, match="name them to haystat sketch"):
+        PoolFile(str(tmp_path / "pool.sketch"), (), signals=("old",))

@@ -26,6 +26,9 @@ def sketch(
     prediction: list[str] = typer.Option([], help="Column with predictions; one a --score."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, with commas or again."),
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
+    signal: list[str] = typer.Option(
+        [], help="Columns with other information: an old score, a verdict, a category."
+    ),
     engine: str | None = ENGINE,
     table: str | None = TABLE,
     threshold: float | None = typer.Option(None, help="Score from which a prediction is positive."),
@@ -53,6 +56,7 @@ def sketch(
             prediction=tuple(prediction) or None,
             columns=split(",".join(column)),
             show=split(",".join(show)),
+            signals=split(",".join(signal)),
             table=table,
             engine=engine,
             unblocked=unblocked_tables(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from haystat.core.arguments import brief, checked_integer
@@ -17,6 +17,7 @@ from haystat.engines.pool import EnginePool, Settings
 from haystat.engines.quantiles import values_of_ranks
 from haystat.engines.records import make_lookup
 from haystat.engines.side_tables import Side, Unblocked
+from haystat.engines.signals import read_signals
 from haystat.engines.source import Source, find_source
 from haystat.engines.strata import Cut, make_cut
 from haystat.engines.unblocked import UnblockedPool, check_members, check_unblocked, make_space
@@ -98,6 +99,7 @@ def make_pool(
     columns: Columns,
     options: Options,
     *,
+    signals: Mapping[str, str],
     sides: Mapping[str, Side] | None,
     unblocked: Unblocked | None,
     table: str | None,
@@ -109,6 +111,11 @@ def make_pool(
         if not isinstance(unblocked, Unblocked):
             raise BadOption(f"unblocked is {brief(unblocked)}; give Unblocked(left, right)")
         check_unblocked(columns, options.labels)
+        if signals:
+            raise BadOption(
+                f"signals {list(signals)} are columns of the blocked pairs, and pairs outside the "
+                "blocks have none; leave out signals, or unblocked"
+            )
     with progress_bar("passes", 3, shown=progress) as advance:
         rows = find_source(source, table, engine)
         summary = read_summary(rows, columns, options.labels)
@@ -116,6 +123,8 @@ def make_pool(
         check_duplicates(rows, columns, summary.size)
         advance(1)
         layout, cut = _layout(rows, summary, columns, options)
+        told = read_signals(rows, columns, signals, options.labels, layout.thresholds)
+        layout = replace(layout, signals=told)
         lookup = make_lookup(rows, columns, sides, unblocked)
         parts = rows, summary, layout, cut, options.settings, lookup
         if unblocked is None:

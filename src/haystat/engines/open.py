@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haystat.core.arguments import brief, several_names
+from haystat.core.arguments import several_names
 from haystat.engines.extras import needed
-from haystat.errors import BadOption, PoolChanged
+from haystat.errors import PoolChanged
 from haystat.pool.cells import FIRST_CANDIDATES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def open_pool(
     sides: Mapping[str, Side] | None = None,
     unblocked: Unblocked | None = None,
     deviation: str | None = None,
-    signals: Sequence[str] = (),
+    signals: Sequence[str] | Mapping[str, str] = (),
     table: str | None = None,
     engine: Any = None,
     threshold: float | None = None,
@@ -57,25 +57,23 @@ def open_pool(
         up more of them by the value of that column.
     unblocked: Unblocked(left, right), the tables whose pairs were blocked; the pairs that are not
         in the source then make a stratum of their own, predicted to be no match.
-    signals: for pools in memory alone (hs.Pool); here they are refused.
+    signals: columns with other information about the items, or {name: column}, 3 at most; those
+        that are fitted to labels are for hs.Pool.
     deviation: column with the standard deviation of each predicted number.
     engine: "duckdb" in this process; "spark", a Spark session or master for files on a cluster.
     strata: how many strata to cut, or the column with the stratum of each item.
     candidates: about how many items of each cell to fetch at once.
     All other options are those of hs.Pool, and so are the draws and estimates.
     """
-    if signals is not None and (not isinstance(signals, tuple | list) or signals):
-        raise BadOption(
-            f"signals {brief(signals)} are for pools in memory; read the columns and give them to "
-            "hs.Pool or hs.Pool.from_frame"
-        )
     needed("pyarrow", "a pool too big for memory")
     needed("ibis", "a pool too big for memory")
     if isinstance(source, str | Path) and str(source).endswith(SKETCH):
         return _from_sketch(Path(source))
     from haystat.engines.build import check_columns, checked_options, make_pool
     from haystat.engines.columns import Columns
+    from haystat.engines.signals import checked_signal_columns
 
+    further = checked_signal_columns(signals)
     named = Columns(
         id=several_names("id", id),
         scores=several_names("score", score),
@@ -94,6 +92,7 @@ def open_pool(
         source,
         named,
         options,
+        signals=further,
         sides=sides,
         unblocked=unblocked,
         table=table,

@@ -24,6 +24,13 @@ from haystat.engines.columns import (
 )
 from haystat.engines.grid import Grid, with_reached
 from haystat.engines.permanent_numbers import with_number
+from haystat.engines.signals import (
+    EngineSignal,
+    band_name,
+    place_name,
+    signal_values,
+    with_signals,
+)
 from haystat.engines.source import Source
 from haystat.errors import BadOption
 
@@ -49,6 +56,7 @@ class Layout:
     ladders: tuple[tuple[str, Grid], ...]
     probabilities: tuple[bool, ...]
     bins: tuple[tuple[int, Grid], ...] = ()
+    signals: tuple[EngineSignal, ...] = ()
 
     @property
     def systems(self) -> range:
@@ -60,11 +68,15 @@ class Layout:
         """Names of the columns that tell groups apart."""
         predictions = [prediction_name(i) for i in self.systems] if self.classes else []
         facts = [fact_name(i) for i in range(len(self.columns.facts))]
-        return [PLACE, *predictions, *facts, *bin_names(self)]
+        return [PLACE, *predictions, *facts, *bin_names(self), *band_names(self)]
 
     def placed(self, table: Any, **further: Any) -> Any:
         """The rows under our names, with their keys and further columns."""
+        further |= {
+            place_name(i): signal_values(table, one.column) for i, one in enumerate(self.signals)
+        }
         rows = self.columns.plain(table, self.classes, self.thresholds, **further)
+        rows = with_signals(rows, self.signals)
         places = []
         for position, (column, grid) in enumerate(self.ladders):
             places.append(f"hs_place{position}")
@@ -82,13 +94,18 @@ def bin_names(layout: Layout) -> list[str]:
     return [f"hs_bin{i}" for i in range(len(layout.bins))]
 
 
+def band_names(layout: Layout) -> list[str]:
+    """Names of the columns with the bands of signals."""
+    return [band_name(i) for i in range(len(layout.signals))]
+
+
 @dataclass(frozen=True)
 class Groups:
-    """Rows that agree in place, predictions, facts and bins: G of them.
+    """Rows that agree in place, predictions, facts, bins and bands of signals: G of them.
 
     key is an Arrow table of the keys, one row a group. score_sum (G, S); prior_sum (G, S) of the
     second of two classes as each system claims it, or (G, C) of given probabilities; square_sum
-    (G,) of the deviations.
+    (G,) of the deviations; signal_sum (G, J) of the places of signals, as they count.
     """
 
     key: pa.Table
@@ -96,6 +113,7 @@ class Groups:
     score_sum: FloatArray
     prior_sum: FloatArray
     square_sum: FloatArray
+    signal_sum: IntArray | None = None
 
     def column(self, name: str) -> NDArray[Any]:
         """One of the keys, (G,)."""
@@ -112,6 +130,8 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         sums |= {f"hs_prior{i}": share.sum() for i, share in enumerate(priors)}
         if layout.columns.deviation is not None:
             sums["hs_square"] = (rows[DEVIATION] * rows[DEVIATION]).sum()
+        places = [place_name(i) for i in range(len(layout.signals))]
+        sums |= {f"{name}_sum": rows[name].cast("float64").sum() for name in places}
         table = grouped(rows, layout, sums)
     n_groups = table.num_rows
     return Groups(
@@ -120,7 +140,15 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         stacked(table, "hs_sum", len(layout.systems)),
         stacked(table, "hs_prior", len(priors)),
         table["hs_square"].to_numpy() if layout.columns.deviation else np.zeros(n_groups),
+        _whole(table, [f"{name}_sum" for name in places]),
     )
+
+
+def _whole(table: pa.Table, names: list[str]) -> IntArray | None:
+    """Sums of whole numbers, (G, J), that were added up as doubles: exact below 2**53."""
+    if not names:
+        return None
+    return np.stack([table[name].cast(pa.int64()).to_numpy() for name in names], axis=1)
 
 
 def grouped(rows: Any, layout: Layout, sums: Mapping[str, Any]) -> pa.Table:

@@ -25,6 +25,7 @@ from haystat.engines.records import Lookup
 from haystat.engines.sketch import (
     Sketch,
     atom_sums,
+    cell_signals,
     empty_items,
     fetched,
     make_atoms,
@@ -47,6 +48,7 @@ from haystat.pool.blocks import Blocks, refined
 from haystat.pool.cells import Cells, thresholds
 from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, equal_losses
+from haystat.pool.signals import pattern_of
 from haystat.pool.strata import renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
 
@@ -142,6 +144,9 @@ class EnginePool:
         atoms = held.sketch.atoms
         signature = measure.signature(held.examples())
         code = atoms.stratum
+        if atoms.bands is not None:
+            pattern = pattern_of(atoms.bands).astype(np.int64)
+            code = renumber(code * (int(pattern.max()) + 1) + pattern).astype(np.int64)
         if signature is not None:
             signature = renumber(signature).astype(np.int64)
             code = code * (int(signature.max()) + 1) + signature
@@ -153,7 +158,8 @@ class EnginePool:
         example = held.outputs(held.index(first, np.zeros_like(first)))
         of_item = cast(NDArray[np.int32], CellOf(of_atom))
         shares = self._mean_prior(held, of_atom, size)
-        cells = Cells(atoms.stratum[first], size, shares, example, of_item)
+        signals = cell_signals(held.layout.signals, held.sketch, of_atom, size, first)
+        cells = Cells(atoms.stratum[first], size, shares, example, of_item, signals=signals)
         outside = near_and_far(held.sketch)
         if outside is None:
             return cells
@@ -284,6 +290,9 @@ class EnginePool:
         digest.update(groups.size.tobytes())
         digest.update(self.held.sketch.atom_of.tobytes())
         digest.update(repr(groups.key.to_pydict()).encode())
+        if groups.signal_sum is not None:
+            digest.update(repr([one.name for one in self.layout.signals]).encode())
+            digest.update(groups.signal_sum.tobytes())
         return digest.hexdigest()[:16]
 
     def _mean_prior(self, held: SketchItems, of_atom: IntArray, size: IntArray) -> FloatArray:

@@ -1,13 +1,13 @@
 """The sketch of a pool: its groups and atoms with their counts, and the first items of each by u.
 
 An atom is what every measure of a pool may treat alike: one stratum, one prediction by each
-system, one value of each fact, one bin of each set of thresholds. A cell of a measure is one or
-more atoms, and its order of items is theirs, merged by u.
+system, one value of each fact, one bin of each set of thresholds, one band of each signal. A cell
+of a measure is one or more atoms, and its order of items is theirs, merged by u.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,22 @@ from numpy.typing import NDArray
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.checks import refuse_duplicates
 from haystat.engines.columns import Columns, fact_name, prediction_name
-from haystat.engines.passes import PLACE, Found, Groups, Layout, bin_names, read_smallest
+from haystat.engines.passes import (
+    PLACE,
+    Found,
+    Groups,
+    Layout,
+    band_names,
+    bin_names,
+    read_smallest,
+)
+from haystat.engines.signals import EngineSignal
 from haystat.engines.source import Source
 from haystat.engines.strata import Cut
 from haystat.errors import PoolChanged
 from haystat.pool.cells import thresholds
+from haystat.pool.signal_places import PARTS
+from haystat.pool.signals import CellSignals
 
 FACTOR = 4  # by which more is fetched where a cell got too few
 
@@ -30,7 +41,8 @@ FACTOR = 4  # by which more is fetched where a cell got too few
 class Atoms:
     """A atoms: stratum (A,), size (A,), predictions (A, S), facts by name (A,), bins (A, B).
 
-    limit (A,) is the u up to which all items of the atom are among the candidates.
+    bands (A, J) are those of signals. limit (A,) is the u up to which all items of the atom are
+    among the candidates.
     """
 
     stratum: IntArray
@@ -39,6 +51,7 @@ class Atoms:
     facts: Mapping[str, NDArray[Any]]
     bins: IntArray
     limit: IntArray
+    bands: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.size)
@@ -67,7 +80,7 @@ def make_atoms(layout: Layout, groups: Groups, cut: Cut) -> tuple[Atoms, IntArra
     codes = [stratum]
     predicted = [prediction_name(i) for i in layout.systems] if layout.classes else []
     facts = [fact_name(i) for i in range(len(layout.columns.facts))]
-    for name in [*predicted, *facts, *bin_names(layout)]:
+    for name in [*predicted, *facts, *bin_names(layout), *band_names(layout)]:
         codes.append(np.unique(groups.column(name), return_inverse=True)[1].astype(np.int64))
     _, example, atom_of = np.unique(
         np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
@@ -91,6 +104,7 @@ def make_atoms(layout: Layout, groups: Groups, cut: Cut) -> tuple[Atoms, IntArra
         },
         stacked(bin_names(layout)),
         np.full(len(example), -1, dtype=np.int64),
+        stacked(band_names(layout)) if layout.signals else None,
     )
     return atoms, atom_of
 
@@ -184,3 +198,22 @@ def atom_sums(values: FloatArray, atom_of: IntArray, n_atoms: int) -> FloatArray
     result = np.zeros((n_atoms, *values.shape[1:]))
     np.add.at(result, atom_of, values)
     return result
+
+
+def cell_signals(
+    signals: Sequence[EngineSignal],
+    sketch: Sketch,
+    of_atom: IntArray,
+    size: IntArray,
+    first: IntArray,
+) -> CellSignals | None:
+    """What signals say about cells, of which `first` (K,) is an atom of each."""
+    total, bands = sketch.groups.signal_sum, sketch.atoms.bands
+    if total is None or bands is None:
+        return None
+    whole = np.zeros((len(size), len(signals)), dtype=np.int64)
+    np.add.at(whole, of_atom[sketch.atom_of], total)
+    band = bands[first]
+    place = np.where(band == 0, np.nan, whole / PARTS / size[:, None])
+    two_valued = tuple(one.two_valued for one in signals)
+    return CellSignals(tuple(one.name for one in signals), two_valued, place, band)

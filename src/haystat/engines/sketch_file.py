@@ -23,6 +23,7 @@ from haystat.engines.columns import ID, Columns, score_name
 from haystat.engines.grid import Grid
 from haystat.engines.passes import ATOM, Groups, Layout, U, sorted_found
 from haystat.engines.records import Lookup
+from haystat.engines.signals import EngineSignal
 from haystat.engines.sketch import Atoms, Sketch
 from haystat.engines.strata import Cut
 from haystat.errors import FileError
@@ -106,6 +107,7 @@ def _header(pool: EnginePool, show: list[str]) -> dict[str, Any]:
         "show": show,
         "thresholds": layout.thresholds,
         "probabilities": layout.probabilities,
+        **_signals(pool),
         "ladders": [[column, _grid(grid)] for column, grid in layout.ladders],
         "cut": {
             "method": pool.cut.method,
@@ -118,6 +120,27 @@ def _header(pool: EnginePool, show: list[str]) -> dict[str, Any]:
         "atoms": {name: _text(getattr(sketch.atoms, name)) for name in ATOMS},
         "facts": _table_text(pa.table({n: _arrow(v) for n, v in sketch.atoms.facts.items()})),
     }
+
+
+def _signals(pool: EnginePool) -> dict[str, Any]:
+    """What there is besides of a pool with signals."""
+    groups, atoms = pool.held.sketch.groups, pool.held.sketch.atoms
+    if groups.signal_sum is None or atoms.bands is None:
+        return {}
+    return {
+        "signals": [asdict(one) for one in pool.layout.signals],
+        "signal_sum": _text(groups.signal_sum),
+        "bands": _text(atoms.bands),
+    }
+
+
+def _signals_from(header: dict[str, Any]) -> tuple[EngineSignal, ...]:
+    given: list[dict[str, Any]] = header.get("signals", [])
+    found = []
+    for one in given:
+        fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in one.items()}
+        found.append(EngineSignal(**fields))
+    return tuple(found)
 
 
 GROUPS = ("size", "score_sum", "prior_sum", "square_sum")
@@ -142,12 +165,16 @@ def _parts(header: dict[str, Any], table: pa.Table) -> dict[str, Any]:
         tuple(header["thresholds"]),
         ladders,
         tuple(header["probabilities"]),
+        signals=_signals_from(header),
     )
     groups = Groups(_table_from(header["key"]), **{n: _array(header["groups"][n]) for n in GROUPS})
+    if layout.signals:
+        groups = replace(groups, signal_sum=_array(header["signal_sum"]))
     facts = _table_from(header["facts"])
     atoms = Atoms(
         **{name: _array(header["atoms"][name]) for name in ATOMS},
         facts={n: facts[n].to_numpy(zero_copy_only=False) for n in facts.column_names},
+        bands=_array(header["bands"]) if layout.signals else None,
     )
     items = sorted_found(table, len(columns.systems))
     shown = [SHOWN + name for name in header["show"]]

@@ -22,6 +22,7 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption, BadSignal
 from haystat.pool import checks
 from haystat.pool.fitted_signals import FittedSignal, checked_fitted
+from haystat.pool.signal_places import PARTS, Ladder, counts_of, make_ladder
 from haystat.pool.strata import renumber
 
 Places = NDArray[np.float32]
@@ -31,7 +32,6 @@ MOST = 3  # coordinates; of more signals the less telling ones are taken togethe
 FINE = np.array([1.5, 0.0, -1.5, -3.0])
 COARSE = np.array([1.0, -1.0, -4.0])
 FINE_UP_TO = 2  # coordinates that have fine bands
-FEWEST = 8  # items of a band; fewer go to the next one down
 OTHERS = "others"
 
 
@@ -53,7 +53,7 @@ class Signals:
     @cached_property
     def pattern(self) -> NDArray[np.int32]:
         """A number for each combination of bands, (M,)."""
-        return _pattern(self.band)
+        return pattern_of(self.band)
 
     def of_cells(
         self, of_item: NDArray[np.int32], size: IntArray, example: IntArray
@@ -77,14 +77,15 @@ class CellSignals:
     @cached_property
     def pattern(self) -> IntArray:
         """A number for each combination of bands, (K,)."""
-        return _pattern(self.band).astype(np.int64)
+        return pattern_of(self.band).astype(np.int64)
 
     def take(self, rows: IntArray) -> CellSignals:
         """Those of some of the cells."""
         return replace(self, place=self.place[rows], band=self.band[rows])
 
 
-def _pattern(band: NDArray[np.integer]) -> NDArray[np.int32]:
+def pattern_of(band: NDArray[np.integer]) -> NDArray[np.int32]:
+    """A number for each combination of bands (n, J), (n,)."""
     code = np.zeros(len(band), dtype=np.int64)
     for column in band.T:
         code = code * (int(column.max()) + 1) + column
@@ -171,32 +172,83 @@ def read_signals(
     """Signals of items of which the systems predict the classes (M, S); None if there are none."""
     if not values:
         return None
-    predicted = predictions.mean(axis=1)
-    place = {
-        name: _upright(places(_ordered(v, predicted)), predicted) for name, v in values.items()
+    votes = predictions.sum(axis=1, dtype=np.int64)
+    chosen = 2 * votes > predictions.shape[1]
+    threshold = threshold_place(int(votes.sum()), predictions.size)
+    starts = starts_of(len(values))
+    numbers = {name: _ordered(v, votes, predictions.shape[1]) for name, v in values.items()}
+    coordinates = {
+        name: (v, make_ladder(counts_of(v, chosen), threshold, starts))
+        for name, v in numbers.items()
     }
-    coordinates = _taken_together(place, predicted)
-    share = float(np.clip(predicted.mean(), 0.5 / len(predicted), 1 - 0.5 / len(predicted)))
-    starts = np.log1p(-share) - np.log(share) + (FINE if len(coordinates) <= FINE_UP_TO else COARSE)
-    values_of = [np.unique(column[~np.isnan(column)]) for column in coordinates.values()]
-    bands = [
-        _bands(column, known, starts)
-        for column, known in zip(coordinates.values(), values_of, strict=True)
-    ]
-    two_valued = tuple(len(known) == 2 for known in values_of)
-    place_of = np.stack(list(coordinates.values()), axis=1)
-    return Signals(tuple(place), tuple(coordinates), two_valued, place_of, np.stack(bands, axis=1))
+    if len(values) > MOST:
+        mean = _mean_of_others(coordinates)
+        ladder = make_ladder(counts_of(mean, chosen), threshold, starts)
+        first = _most_telling(coordinates)
+        coordinates = {name: coordinates[name] for name in first} | {OTHERS: (mean, ladder)}
+    told = [_told(*pair) for pair in coordinates.values()]
+    place, band = (np.stack(parts, axis=1) for parts in zip(*told, strict=True))
+    two_valued = tuple(ladder.n_values == 2 for _, ladder in coordinates.values())
+    return Signals(tuple(values), tuple(coordinates), two_valued, place, band)
 
 
-def _ordered(values: NDArray[Any], predicted: FloatArray) -> FloatArray:
+def threshold_place(n_positive: int, n_predictions: int) -> float:
+    """t at which the predicted positives end."""
+    share = np.clip(n_positive / n_predictions, 0.5 / n_predictions, 1 - 0.5 / n_predictions)
+    return float(np.log1p(-share) - np.log(share))
+
+
+def starts_of(n_signals: int) -> FloatArray:
+    """Where bands begin, in t from the threshold."""
+    return FINE if n_signals <= FINE_UP_TO else COARSE
+
+
+def level_values(
+    size: IntArray, votes: IntArray, share_of_all: float, n_systems: int
+) -> FloatArray:
+    """Numbers for the levels of a category, in the order of their names.
+
+    Of the size items of each the systems predict votes positives; share_of_all of everything.
+    """
+    share = (votes / n_systems + share_of_all) / (size + 1)
+    return np.asarray(share + np.arange(len(size)) * 1e-12)  # different levels stay apart
+
+
+def _ordered(values: NDArray[Any], votes: IntArray, n_systems: int) -> FloatArray:
     """Numbers: of categories, the share of their items that is predicted positive."""
     if values.dtype.kind != "U":
         return values
-    levels, code = np.unique(values, return_inverse=True)
-    n = np.bincount(code)
-    share = (np.bincount(code, predicted) + predicted.mean()) / (n + 1)
-    share += np.arange(len(levels)) * 1e-12  # different levels stay apart
-    return np.asarray(np.where(values == "", np.nan, share[code]))
+    missing = values == ""
+    levels, code = np.unique(values[~missing], return_inverse=True)
+    total = np.bincount(code, votes[~missing], minlength=len(levels))
+    share_of_all = int(votes.sum()) / (len(votes) * n_systems)
+    share = level_values(np.bincount(code), total, share_of_all, n_systems)
+    result = np.full(len(values), np.nan)
+    result[~missing] = share[code]
+    return result
+
+
+def _told(values: FloatArray, ladder: Ladder) -> tuple[Places, NDArray[np.int8]]:
+    """Place and band of each item."""
+    rung, missing = ladder.rung(values), np.isnan(values)
+    place = np.where(missing, np.nan, ladder.place[rung] / PARTS).astype(np.float32)
+    return place, np.where(missing, 0, ladder.band[rung]).astype(np.int8)
+
+
+Coordinates = Mapping[str, tuple[FloatArray, Ladder]]
+
+
+def _most_telling(coordinates: Coordinates) -> list[str]:
+    """The signals that go with the predictions, one fewer than there may be coordinates."""
+    first = sorted(coordinates, key=lambda name: -coordinates[name][1].gap)[: MOST - 1]
+    return [name for name in coordinates if name in first]
+
+
+def _mean_of_others(coordinates: Coordinates) -> FloatArray:
+    """The mean place of all other signals."""
+    first = _most_telling(coordinates)
+    rest = [_told(*pair)[0] for name, pair in coordinates.items() if name not in first]
+    return np.asarray(np.mean(np.nan_to_num(rest).astype(np.float64), axis=0))
 
 
 def places(values: FloatArray) -> Places:
@@ -208,48 +260,3 @@ def places(values: FloatArray) -> Places:
     place = np.full(len(values), np.nan, dtype=np.float32)
     place[known] = np.log1p(-rank) - np.log(rank)
     return place
-
-
-def _upright(place: Places, predicted: FloatArray) -> Places:
-    """The places, turned round if items that are predicted positive lie lower than the others.
-
-    Bands are fine at the top. A verdict stays as it is: it may be about something else.
-    """
-    turned = _gap(place, predicted > 0.5) < 0 and len(np.unique(place[~np.isnan(place)])) > 2
-    return -place if turned else place
-
-
-def _taken_together(place: Mapping[str, Places], predicted: FloatArray) -> dict[str, Places]:
-    """At most MOST coordinates: the signals that go with the predictions, the mean of the rest."""
-    if len(place) <= MOST:
-        return dict(place)
-    chosen = predicted > 0.5
-    gap = {name: abs(_gap(column, chosen)) for name, column in place.items()}
-    first = sorted(place, key=lambda name: -gap[name])[: MOST - 1]
-    rest = [np.nan_to_num(column) for name, column in place.items() if name not in first]
-    mean = np.mean(rest, axis=0)
-    return {name: place[name] for name in place if name in first} | {OTHERS: places(mean)}
-
-
-def _gap(place: Places, chosen: NDArray[np.bool_]) -> float:
-    """How much higher a signal puts the items that are predicted positive."""
-    filled = np.nan_to_num(place)
-    if not 0 < chosen.sum() < len(chosen):
-        return 0.0
-    return float(filled[chosen].mean() - filled[~chosen].mean())
-
-
-def _bands(place: Places, values: Places, starts: FloatArray) -> NDArray[np.int8]:
-    """The band of each place (M,): 0 where it is missing, then from the top down.
-
-    values are those that it has; as few of them as there are bands have a band each.
-    """
-    few = len(values) <= len(starts) + 1
-    starts = values[:0:-1].astype(np.float64) if few else starts
-    band = np.ones(len(place), dtype=np.int8)
-    for number, start in enumerate(starts, start=1):
-        band[place < start] = number + 1
-        if not few and np.sum(band == number) < FEWEST:
-            band[band == number] = number + 1
-    band[np.isnan(place)] = 0
-    return band

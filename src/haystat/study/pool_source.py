@@ -138,11 +138,13 @@ class PoolFile:
             )
         if self.weight is not None and (self.engine is not None or self.is_sketch):
             raise BadOption("weights are for pools in memory: leave out the engine, or the weight")
-        signals = [name for kind in SIGNALS for name in getattr(self, kind)]
-        if signals and (self.engine is not None or self.is_sketch):
+        fitted = [*self.signal_text, *self.signal_features]
+        if fitted and (self.engine is not None or self.is_sketch):
             raise BadOption(
-                f"signals {signals} are read into memory with their pool; name no engine"
+                f"signals that are fitted to {fitted} are for pools in memory; name no engine"
             )
+        if self.signals and self.is_sketch:
+            raise BadOption("a sketch holds its signals already; name them to haystat sketch")
         if self.unblocked and self.engine is None:
             raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
         if self.more or self.window is not None:
@@ -183,6 +185,7 @@ class PoolFile:
                 show=self.show,
                 table=self.table,
                 engine=self.engine,
+                signals=self.signals,
                 unblocked=unblocked_tables(self.unblocked, self.key, self.near, self.near_pairs),
                 **self.options,
             )
