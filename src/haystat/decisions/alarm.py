@@ -185,7 +185,7 @@ def shares_before(ledger: Any, stages: list[Any]) -> FloatArray:
     for stage, label in stages:
         cell, told = problem.cells.of_item[stage.item].astype(np.int64), label >= 0
         np.add.at(labelled, (cell[told], label[told]), 1)
-    share: FloatArray = design._fitted(replace(state, labelled=labelled)).share
+    share: FloatArray = design.fitted(problem, replace(state, labelled=labelled)).share
     return share
 
 

@@ -87,7 +87,7 @@ def recorded(name: str, options: Mapping[str, Any]) -> Design:
             f"this was made by method {made} of design {name!r}, of {of}; this version knows "
             f"method {method}. Open it with {how}, or start anew"
         )
-    return resolve(name, **{**getattr(DESIGNS.get(name), "before", {}), **options})
+    return resolve(name, **options)
 
 
 def _is_sane(value: Any) -> bool:

@@ -24,16 +24,17 @@ from haystat.inference.estimate import Estimate
 from haystat.inference.sample import Sample
 from haystat.inference.signals import refuse_labels
 from haystat.measures.base import Measure
+from haystat.models.flat import share_to_ask_by
 from haystat.models.known_view import view_of
 from haystat.models.label_view import LabelView
-from haystat.models.posterior import QUICK, mean_root
+from haystat.models.posterior import QUICK, QUICK_EVIDENCE, mean_root
 from haystat.models.settings import ModelSettings
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
 from haystat.pool.problem import Problem
 
 FAR = 0.05  # of the labels go to items that are told to be far from positive, to see that they are
-METHOD = 5  # counted up whenever the same labels would lead to other draws or estimates
+METHOD = 6  # counted up whenever the same labels would lead to other draws or estimates
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,6 @@ class Assisted(ModelSettings, Design):
     unaided: float = 0.5
     name = "assisted"
     by_model = True
-    before = {"unaided": 0.0}  # noqa: RUF012  options of logs from before there were these
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,10 +108,10 @@ class Assisted(ModelSettings, Design):
         plain = None
         if view.plain is not None and self.unaided > 0:
             plain = _unfitted(view.plain, labelled, key)
-        return self._fitted(replace(_unfitted(view, labelled, key), plain=plain))
+        return self.fitted(problem, replace(_unfitted(view, labelled, key), plain=plain))
 
     def observe(self, problem: Problem, state: AssistedState, batch: Batch) -> AssistedState:
-        return self._fitted(replace(state, labelled=count_labels(state.labelled, batch)))
+        return self.fitted(problem, replace(state, labelled=count_labels(state.labelled, batch)))
 
     def choose(
         self,
@@ -176,20 +176,25 @@ class Assisted(ModelSettings, Design):
         sizes = np.asarray((1 - evenly) * spread / total + evenly * even)
         return sizes if problem.cells.far is None else seldom_far(sizes, size, problem.cells.far)
 
-    def _before(self, problem: Problem) -> tuple[FloatArray, Start | None]:
-        """Inclusion (K,) before the first stage, and where the clocks stand then."""
-        return np.zeros(len(problem.cells)), None
-
-    def _fitted(self, state: AssistedState) -> AssistedState:
+    def fitted(self, problem: Problem, state: AssistedState) -> AssistedState:
+        """The state with the model's shares after its labels."""
         n, events = state.view.events(state.labelled)
         model = state.view.model
         with one_thread():
-            mixture = model.fitted(n, events, state.modes, QUICK)
-            share = state.view.shares(mean_root(model, mixture, n, events), state.labelled)
+            alone = sees_labels_alone(problem)
+            mixture = model.fitted(n, events, state.modes, QUICK_EVIDENCE if alone else QUICK)
+            share = mean_root(model, mixture, n, events)
+            if alone:
+                share = share_to_ask_by(model, mixture, share, n, events)
+            share = state.view.shares(share, state.labelled)
         plain = state.plain
         if plain is not None:
-            plain = self._fitted(replace(plain, labelled=state.labelled))
+            plain = self.fitted(problem, replace(plain, labelled=state.labelled))
         return replace(state, share=share, modes=mixture.fits.mode, plain=plain)
+
+    def _before(self, problem: Problem) -> tuple[FloatArray, Start | None]:
+        """Inclusion (K,) before the first stage, and where the clocks stand then."""
+        return np.zeros(len(problem.cells)), None
 
     def _even(
         self, size: IntArray, reach: NDArray[np.bool_], parts: tuple[IntArray, ...]
@@ -219,6 +224,15 @@ def seldom_far(sizes: FloatArray, n: IntArray, far: BoolArray) -> FloatArray:
     if of_far == 0 or of_near == 0:
         return sizes
     return np.asarray(np.where(far, FAR / of_far, (1 - FAR) / of_near) * sizes)
+
+
+def sees_labels_alone(problem: Problem) -> bool:
+    """Whether what a label adds to the measure is the same for all items, as for prevalence.
+
+    Then the score is not what is evaluated but a help, which may be worth nothing.
+    """
+    loss = problem.losses.mean
+    return problem.n_classes == 2 and bool(np.all(loss == loss[:1]))
 
 
 def contradicted(problem: Problem) -> NDArray[np.bool_]:

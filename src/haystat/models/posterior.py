@@ -40,6 +40,8 @@ class Effort:
 THOROUGH = Effort(slice(None), 12)
 #: the restless state alone, never sure of itself; the next stage goes on from where this one ends
 QUICK = Effort(slice(-1, None), 3)
+#: the same up to its mode, where its evidence is held against that of another model
+QUICK_EVIDENCE = Effort(slice(-1, None), 12)
 
 
 @dataclass(frozen=True)
