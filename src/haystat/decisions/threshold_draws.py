@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from haystat.core.arrays import FloatArray
-from haystat.inference.credible import CredibleEstimate
 from haystat.inference.estimate import Estimate
 from haystat.measures.base import ratio
 from haystat.measures.curves import OverThresholds
@@ -87,7 +86,6 @@ class CutDraws:
 def draws_of(estimate: Estimate, cuts: FloatArray, seed: int = 0) -> CutDraws:
     """The draws behind an estimate of CutCounts; of a normal distribution where it has none."""
     draws = estimate.sampled
-    tail_share = estimate.tail_share if isinstance(estimate, CredibleEstimate) else 1.0
     if not len(draws):
         rng = np.random.default_rng(seed)
         error = rng.standard_normal((N_DRAWS, len(estimate.terms))) @ estimate.terms
@@ -96,4 +94,4 @@ def draws_of(estimate: Estimate, cuts: FloatArray, seed: int = 0) -> CutDraws:
     predicted = np.median(draws[:, :n], axis=0)
     hit = np.minimum(draws[:, n:-1], predicted)
     positive = np.maximum(draws[:, -1], hit.max(axis=1))
-    return CutDraws(cuts, predicted, hit, positive, tail_share)
+    return CutDraws(cuts, predicted, hit, positive, estimate.tail_share)

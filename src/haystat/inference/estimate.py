@@ -194,6 +194,11 @@ class Estimate(Shown):
         """Draws of the components from a posterior, (S, m); none where there is no model."""
         return np.zeros((0, len(self.values)))
 
+    @property
+    def tail_share(self) -> float:
+        """Of the draws that a level leaves out, the share that intervals do leave out."""
+        return 1.0
+
     def around(self, multiplier: float) -> FloatArray:
         """Intervals so many standard errors wide on either side, where draws are many, (m, 2)."""
         if self.tails is not None and np.isfinite(multiplier):
