@@ -8,7 +8,6 @@ from scipy.special import poch
 from test_signal_model import SIZE, hidden_pool
 
 import haystat as hs
-from haystat.designs import recorded
 from haystat.designs.assisted import Assisted
 from haystat.designs.base import Batch
 from haystat.models.label_view import label_view
@@ -71,30 +70,6 @@ def test_predicted_positives_that_a_signal_speaks_against_are_looked_into():
             evaluation.run(lambda i: (asked.extend(i), label[i])[1], budget=250, batch_size=50)  # noqa: B023
         missed[unaided] = 40 - sum(30 <= item < 40 for item in asked)
     assert missed[0.5] < 0.6 * missed[0.0]
-
-
-def test_a_log_from_before_the_mixture_goes_on_with_the_draws_it_had(tmp_path):
-    score, second, label = hidden_pool()
-    pool = hs.Pool(score, threshold=0.0, signals={"second": second})
-    asked = {}
-    for unaided in (0.0, 0.5):
-        evaluation = hs.Evaluation(pool, "f1", design=Assisted(unaided=unaided), random_state=1)
-        evaluation.run(lambda items: label[items], budget=150, batch_size=50)
-        path = tmp_path / f"{unaided}.json"
-        evaluation.save(path)
-        asked[unaided] = [query.item for query in evaluation.ask(50)]
-    assert asked[0.0] != asked[0.5]
-    text = (tmp_path / "0.0.json").read_text()
-    assert ', "unaided": 0.0' in text
-    (tmp_path / "old.json").write_text(text.replace(', "unaided": 0.0', ""))
-    old = hs.Evaluation.load(tmp_path / "old.json", pool)
-    assert [query.item for query in old.ask(50)] == asked[0.0]
-
-
-def test_logs_without_the_option_have_no_mixture_and_new_ones_have():
-    options = {"method": Assisted().method}
-    assert recorded("assisted", options).unaided == 0
-    assert recorded("assisted", {**options, "unaided": 0.25}).unaided == 0.25
 
 
 def test_rising_products_are_ratios_of_gamma_functions():
