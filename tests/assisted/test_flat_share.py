@@ -14,7 +14,7 @@ import haystat as hs
 from haystat.designs.assisted import Assisted, sees_labels_alone
 from haystat.models.curve import Curve
 from haystat.models.flat import flat_share, share_to_ask_by
-from haystat.models.posterior import QUICK, QUICK_EVIDENCE, LabelModel, mean_root
+from haystat.models.posterior import QUICK, QUICK_MIXTURE, THOROUGH, LabelModel, mean_root
 from haystat.models.settings import ModelSettings
 
 
@@ -45,7 +45,7 @@ def line_model(mass=(False, False, False, False)):
 
 def asked_by(model, n, x):
     n, x = np.array(n, dtype=float), np.array(x, dtype=float)
-    mixture = model.fitted(n, x, None, QUICK_EVIDENCE)
+    mixture = model.fitted(n, x, None, THOROUGH)
     curve = mean_root(model, mixture, n, x)
     return curve, share_to_ask_by(model, mixture, curve, n, x)
 
@@ -111,7 +111,7 @@ def test_a_measure_that_looks_at_predictions_is_asked_about_by_the_curve_alone()
         ev = run(noise, label, measure, (50, 50))
         ledger = ev.state.ledger
         assert sees_labels_alone(ledger.problem) == alone
-        state, effort = ledger.state, QUICK_EVIDENCE if alone else QUICK
+        state, effort = ledger.state, QUICK_MIXTURE if alone else QUICK
         labels = state.view.events(state.labelled)
         start = Assisted().start(ledger.problem, np.random.default_rng(0))
         state = Assisted().fitted(ledger.problem, replace(start, labelled=state.labelled))

@@ -27,7 +27,7 @@ from haystat.measures.base import Measure
 from haystat.models.flat import share_to_ask_by
 from haystat.models.known_view import view_of
 from haystat.models.label_view import LabelView
-from haystat.models.posterior import QUICK, QUICK_EVIDENCE, mean_root
+from haystat.models.posterior import QUICK, QUICK_MIXTURE, mean_root
 from haystat.models.settings import ModelSettings
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
@@ -182,7 +182,7 @@ class Assisted(ModelSettings, Design):
         model = state.view.model
         with one_thread():
             alone = sees_labels_alone(problem)
-            mixture = model.fitted(n, events, state.modes, QUICK_EVIDENCE if alone else QUICK)
+            mixture = model.fitted(n, events, state.modes, QUICK_MIXTURE if alone else QUICK)
             share = mean_root(model, mixture, n, events)
             if alone:
                 share = share_to_ask_by(model, mixture, share, n, events)

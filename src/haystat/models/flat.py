@@ -23,7 +23,7 @@ def share_to_ask_by(
 ) -> FloatArray:
     """Shares (R,) by the curve or the flat one, whichever it is, as squares of mean roots.
 
-    share is that of the curve, in a mixture of one state. A mass is in neither, and keeps its own.
+    share is that of the curve by the mixture. A mass is in neither, and keeps its own.
     Before the first label nothing speaks for the flat one.
     """
     used = ~model.mass

@@ -40,8 +40,8 @@ class Effort:
 THOROUGH = Effort(slice(None), 12)
 #: the restless state alone, never sure of itself; the next stage goes on from where this one ends
 QUICK = Effort(slice(-1, None), 3)
-#: the same up to its mode, where its evidence is held against that of another model
-QUICK_EVIDENCE = Effort(slice(-1, None), 12)
+#: all states, where their evidence is held against that of another model
+QUICK_MIXTURE = Effort(slice(None), 3)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class LabelModel:
         told = self.told(n, n_positive)
         fits = fit(self.curve, told, assumed, precision, start, effort.most_steps)
         sight = self.sight(n, n_positive, fits.mode)
-        log_weight = fits.evidence + self._prior(rate, sight, assumed.tilt)
+        n_states = len(chosen.bend_sds[effort.states])
+        log_weight = fits.evidence + self._prior(rate, sight, assumed.tilt) - np.log(n_states)
         if self.curve.hints is not None:
             log_weight += np.log(self.curve.hints.chance[tilt])
         return Mixture(fits, assumed, precision, sight, log_weight)
