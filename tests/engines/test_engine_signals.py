@@ -82,7 +82,7 @@ def test_spark_does_the_same(rows, path, spark, run_draws):
 
 def test_bins_are_cut_until_every_wanted_value_is_known(rows, path, run_draws, monkeypatch):
     monkeypatch.setattr(engine_signals, "AT_ONCE", 20)
-    monkeypatch.setattr(engine_signals, "BINS", 64)
+    monkeypatch.setattr(engine_signals, "BINS", 256)
     assert_same(rows, path, ["old", "far"], run_draws)
     assert_same(rows, path, ["steps"], run_draws)
 

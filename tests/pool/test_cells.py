@@ -47,6 +47,21 @@ def test_cells_partition_the_pool(case):
     assert cells.size.sum() == len(pool)
 
 
+def test_what_a_cell_is_predicted_does_not_depend_on_the_order_of_the_pool():
+    """Recall of one system does not tell apart what another one predicts: most of a cell counts."""
+    pool, found = two_systems(seed=1), []
+    for order in (np.arange(len(pool)), np.random.default_rng(0).permutation(len(pool))):
+        scores = {name: pool.scores[order, k] for k, name in enumerate(pool.systems)}
+        other = Pool(scores, ids=order, strata=7)
+        cells = other.cells(measures.Recall(system="a").bind(other.schema))
+        found.append(cells.example.predictions)
+        parts = [other.outputs(np.flatnonzero(cells.of_item == k)) for k in range(len(cells))]
+        share = np.array([part.predictions[:, 1].mean() for part in parts])
+        assert np.any((share > 0) & (share < 1))
+        np.testing.assert_array_equal(found[-1][:, 1], share > 0.5)
+    np.testing.assert_array_equal(*found)
+
+
 def test_a_cell_lies_in_one_stratum(case):
     pool, _, cells = case
     np.testing.assert_array_equal(cells.stratum[cells.of_item], pool.stratum)

@@ -45,7 +45,7 @@ from haystat.pool import prior
 from haystat.pool.base import Order
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks, refined
-from haystat.pool.cells import Cells, thresholds
+from haystat.pool.cells import Cells, first_like_most, thresholds
 from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, equal_losses
 from haystat.pool.signals import pattern_of
@@ -154,7 +154,7 @@ class EnginePool:
         n_cells = int(of_atom.max()) + 1
         size = np.zeros(n_cells, dtype=np.int64)
         np.add.at(size, of_atom, atoms.size)
-        first = np.unique(of_atom, return_index=True)[1]
+        first = first_like_most(of_atom, atoms.predictions, atoms.size)
         example = held.outputs(held.index(first, np.zeros_like(first)))
         of_item = cast(NDArray[np.int32], CellOf(of_atom))
         shares = self._mean_prior(held, of_atom, size)

@@ -105,10 +105,10 @@ def with_signals(rows: Any, signals: Sequence[EngineSignal]) -> Any:
     return rows
 
 
-def _rung(value: Any, cuts: Sequence[float], results: Sequence[int]) -> Any:
+def _rung(value: Any, cuts: Sequence[float], results: Sequence[float]) -> Any:
     """The result of the cuts that a value reaches, by halving."""
     if len(set(results)) == 1:
-        return ibis.literal(results[0], type="int64")
+        return ibis.literal(results[0], type="int64" if type(results[0]) is int else "float64")
     half = len(cuts) // 2
     return ibis.ifelse(
         value < cuts[half],
@@ -298,9 +298,8 @@ def _counted(
 ) -> Counts:
     """Stretches of values, fine enough for the ladder: those with a cut are single values."""
     rows = rows.filter(rows[VALUE].notnull())
-    least, most = (ibis.literal(float(end)) for end in ends)
-    rows = _with_bins(rows, ibis.literal(0, type="int64"), least, most, BINS)
-    counts, bins = _as_counts(rows, BIN, missing)
+    whole = _with_bins(rows, np.array(ends[:1]), np.array(ends[1:]), BINS)
+    counts = _as_counts(whole, BIN, missing)
     while True:
         wanted = np.concatenate(wanted_stretches(counts, threshold))
         if len(counts.size) <= len(starts) + 1:
@@ -308,44 +307,40 @@ def _counted(
         wanted = np.unique(wanted[~counts.single[wanted]])
         if not len(wanted):
             return counts
-        low, high = counts.low[wanted], counts.high[wanted]
-        spans = {
-            "hs_span": np.array([bins[value] for value in low.tolist()], dtype=np.int64),
-            "hs_number": np.arange(len(wanted)),
-            "hs_low": low,
-            "hs_high": high,
-        }
-        inside = rows.inner_join(ibis.memtable(pa.table(spans)), [(BIN, "hs_span")])
-        if int(counts.size[wanted].sum()) > AT_ONCE:
-            parts = inside.hs_number, inside.hs_low, inside.hs_high
-            rows = _with_bins(inside, *parts, max(BINS // len(wanted), 2))
-            finer, bins = _as_counts(rows, BIN, missing)
-        else:
-            finer, _ = _as_counts(inside, VALUE, missing)
-        counts = _replaced(counts, wanted, finer)
+        n_bins = max(BINS // len(wanted), 2)
+        inside = _with_bins(rows, counts.low[wanted], counts.high[wanted], n_bins)
+        many = int(counts.size[wanted].sum()) > AT_ONCE
+        counts = _replaced(counts, wanted, _as_counts(inside, BIN if many else VALUE, missing))
 
 
-def _with_bins(rows: Any, number: Any, least: Any, most: Any, n_bins: int) -> Any:
-    """The rows with the number of their bin, of n_bins in each of the spans that they lie in."""
+def _with_bins(rows: Any, low: FloatArray, high: FloatArray, n_bins: int) -> Any:
+    """The rows in some spans (n,) of values, ascending, with the number of their bin.
+
+    Each span has n_bins of them. Spans are constants of the query: joined to those of the pass
+    before they would make it longer from pass to pass.
+    """
+    value, cuts = rows[VALUE], low.tolist()[1:]
+    ends = {"hs_low": low.tolist(), "hs_high": high.tolist(), "hs_number": list(range(len(low)))}
+    kept = {name: rows[name] for name in (VALUE, CHOSEN)}
+    rows = rows.select(**kept, **{name: _rung(value, cuts, of) for name, of in ends.items()})
+    value, least, most = rows[VALUE], rows.hs_low, rows.hs_high
+    rows = rows.filter(value.between(least, most))
     # Halves, so that the width of a span is a number.
     width = (most / 2 - least / 2).clip(lower=np.finfo(np.float64).tiny)
-    share = (rows[VALUE] / 2 - least / 2) / width
+    share = (value / 2 - least / 2) / width
     place = (share * float(n_bins - 1)).floor().clip(lower=0, upper=n_bins - 2).cast("int64")
     # The largest value has a bin of its own, so that every pass gets on.
-    place = ibis.ifelse(rows[VALUE] >= most, n_bins - 1, place)
-    kept = {name: rows[name] for name in (VALUE, CHOSEN)}
-    return rows.select(**kept, **{BIN: number * n_bins + place})
+    place = ibis.ifelse(value >= most, n_bins - 1, place)
+    return rows.mutate(**{BIN: rows.hs_number * n_bins + place})
 
 
-def _as_counts(rows: Any, key: str, missing: tuple[int, int]) -> tuple[Counts, dict[float, int]]:
-    """The stretches that a key tells apart, and the key of each by where it begins."""
+def _as_counts(rows: Any, key: str, missing: tuple[int, int]) -> Counts:
+    """The stretches that a key tells apart."""
     value = rows[VALUE]
     sums = {"n": rows.count(), "c": rows[CHOSEN].sum(), "least": value.min(), "most": value.max()}
     table = rows.group_by(key).agg(**sums).to_pyarrow().sort_by("least")
     size, chosen = (table[name].to_numpy().astype(np.int64) for name in ("n", "c"))
-    low = table["least"].to_numpy()
-    counts = Counts(low, table["most"].to_numpy(), size, chosen, *missing)
-    return counts, dict(zip(low.tolist(), table[key].to_pylist(), strict=True))
+    return Counts(table["least"].to_numpy(), table["most"].to_numpy(), size, chosen, *missing)
 
 
 def _replaced(counts: Counts, wanted: IntArray, finer: Counts) -> Counts:

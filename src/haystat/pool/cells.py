@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 from haystat.pool.ids import Ids
 from haystat.pool.permanent_numbers import as_shares, permanent_numbers
-from haystat.pool.signals import CellSignals
+from haystat.pool.signals import CellSignals, pattern_of
 from haystat.pool.strata import renumber
 
 FIRST_CANDIDATES = 1024  # items a cell keeps ready; more are fetched when it runs dry
@@ -85,6 +86,40 @@ def first_items(of_item: NDArray[np.int32], n_cells: int) -> IntArray:
     result = np.zeros(n_cells, dtype=np.int64)
     result[of_item[::-1]] = np.arange(len(of_item) - 1, -1, -1)
     return result
+
+
+def example_items(
+    of_item: NDArray[np.int32], n_cells: int, predictions: NDArray[np.integer]
+) -> IntArray:
+    """Position of an item that stands for each cell: the first that is predicted like most of it.
+
+    A measure may not tell predictions (M, S) apart. What a cell is said to be predicted must not
+    depend on the order of the pool, since the model of the labels looks at it.
+    """
+    example = first_items(of_item, n_cells)
+    mixed = np.zeros(n_cells, dtype=bool)
+    for column in predictions.T:
+        mixed[of_item[column != column[example][of_item]]] = True
+    if mixed.any():
+        rows = np.flatnonzero(mixed[of_item])
+        like_most = rows[first_like_most(of_item[rows], predictions[rows], np.ones(len(rows)))]
+        example[of_item[like_most]] = like_most
+    return example
+
+
+def first_like_most(
+    cell: NDArray[np.integer], predictions: NDArray[np.integer], size: NDArray[Any]
+) -> IntArray:
+    """The first part of each cell that is predicted like most of its items, by cell.
+
+    Parts (n,) lie in a cell, are predicted in one way, (n, S), and have a size. Of ways that are
+    equally frequent the lowest counts.
+    """
+    way = pattern_of(predictions).astype(np.int64)
+    code = renumber(cell.astype(np.int64) * (int(way.max()) + 1) + way)
+    total, first = np.bincount(code, size), first_items(code, int(code.max()) + 1)
+    order = np.lexsort((-total, cell[first]))  # stable, so that codes break ties
+    return first[order[np.unique(cell[first][order], return_index=True)[1]]]
 
 
 class Candidates:

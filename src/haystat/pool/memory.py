@@ -20,7 +20,7 @@ from haystat.measures.outputs import Outputs, Schema
 from haystat.measures.weighted import lightest
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
-from haystat.pool.cells import Candidates, Cells, cell_codes, first_items
+from haystat.pool.cells import Candidates, Cells, cell_codes, example_items
 from haystat.pool.fingerprint import digest_of
 from haystat.pool.fitted_signals import FittedSignal
 from haystat.pool.frames import pool_arguments
@@ -229,7 +229,7 @@ class Pool(Shown):
             of_item = renumber(of_item.astype(np.int64) * (max(KINDS.values()) + 1) + self._marks)
         n_cells = int(of_item.max()) + 1
         size = np.bincount(of_item, minlength=n_cells)
-        example = first_items(of_item, n_cells)
+        example = example_items(of_item, n_cells, self._predictions)
         shares = self._mean_prior(of_item, size)
         stratum = self.stratum[example].astype(np.int64)
         known = None if self._marks is None else self._marks[example].astype(np.int64)

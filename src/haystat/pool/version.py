@@ -22,7 +22,7 @@ from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.errors import BadOption, PoolError
 from haystat.measures.base import Measure
-from haystat.pool.cells import Before, Candidates, Cells, first_items
+from haystat.pool.cells import Before, Candidates, Cells, example_items
 from haystat.pool.fingerprint import digest_of
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import (
@@ -158,7 +158,7 @@ class VersionPool(Pool):
             code = code * (int(self.apart.max()) + 1) + self.apart
         of_item = renumber(code)
         n_cells = int(of_item.max()) + 1
-        example = first_items(of_item, n_cells)
+        example = example_items(of_item, n_cells, self._predictions)
         parent = cells.of_item[example].astype(np.int64)
         before = Before(
             np.bincount(of_item[self.drawn.item], minlength=n_cells),
