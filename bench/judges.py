@@ -2,7 +2,7 @@
 
 python bench/judges.py [--repeats 20] [--first 0] [--size 20000] [--only good,biased] [--json FILE]
 
-Five generated judges score the same kind of pool, of which about 3 % are failures. At 100, 200 and
+Five generated judges score the same kind of pool, of which about 2 % are failures. At 100, 200 and
 500 labels: root mean squared error and coverage of 95 % intervals of the default design
 (prevalence, the judge as score), of PPI++ and of stratified PPI, both by their formulas, and of a
 plain random sample. Every repeat is a fresh pool, and all methods see the same one; rivals, which

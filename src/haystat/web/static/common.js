@@ -111,6 +111,7 @@ export function showEstimate(found) {
 export function goalText(goal) {
   if (goal.reached) return `You can stop now. ${goal.why}`;
   if (goal.expected === null) return `Not enough answers yet to tell how many more it takes.`;
+  if (goal.width <= goal.wanted) return `${goal.why} Give at least ${several(goal.expected, "more label")}.`;
   return `About ${several(goal.expected, "more label")} until the interval, ${goal.width.toFixed(3)} wide now, is no wider than ${goal.wanted}.`;
 }
 
