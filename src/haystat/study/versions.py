@@ -120,6 +120,7 @@ def create_next(
     oracle, rules, seed = settings["oracle"], decode_rules(settings), version.seed
     problem = pose(version.pool, measures.resolve(wanted).bind(version.pool.schema), oracle)
     own_settings = encode_settings(wanted, study.design, oracle, seed, rules) | version.settings()
+    own_settings |= {"after": settings["after"]} if "after" in settings else {}
     file = NewFile(
         version.pool,
         source,
@@ -137,9 +138,13 @@ def create_next(
 
 def path_beside(path: Path, settings: Mapping[str, Any], name: str) -> Path:
     """The path of the next version: that of the first study, with the version's name added."""
+    return path.with_name(f"{stem_beside(path.stem, settings, name)}{path.suffix}")
+
+
+def stem_beside(stem: str, settings: Mapping[str, Any], name: str) -> str:
+    """What the next version is called, a study being called `stem`."""
     own = settings.get("version", {}).get("name")
-    stem = path.stem if own is None else path.stem.removesuffix(f"-{own}")
-    return path.with_name(f"{stem}-{name}{path.suffix}")
+    return f"{stem if own is None else stem.removesuffix(f'-{own}')}-{name}"
 
 
 def previous_file(connection: sqlite3.Connection) -> bytes | None:
