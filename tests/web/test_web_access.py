@@ -173,6 +173,8 @@ def test_what_is_new_is_for_managers_unless_somebody_says_otherwise(study_file):
     assert {"/watch", "/explain", "/new", "/report", "/answers.csv", "/study.haystat"} <= paths
     managers = {one.path for one in OPERATIONS.values() if one.managers}
     assert managers == {
+        "/api/change",
+        "/api/next",
         "/api/decide",
         "/api/differences",
         "/api/disagreements",
