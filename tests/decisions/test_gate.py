@@ -204,6 +204,9 @@ class TestReading:
         several = hs.Pool({"a": [0.1], "b": [0.2], "c": [0.3]}, strata=1).schema
         with pytest.raises(BadOption, match="which system is the baseline"):
             parsed("f1>=baseline", several)
+        alone = hs.Pool({"a": [0.1]}, strata=1).schema
+        with pytest.raises(BadOption, match="a baseline is a second system"):
+            parsed("f1>=baseline", alone)
 
     @pytest.mark.parametrize(
         "text", ["", "recall", "recall>0.8", "recall>=high", ">=0.5", 3, "f1>=1.2.3"]

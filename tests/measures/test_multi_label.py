@@ -87,6 +87,16 @@ def test_thresholds_and_predictions_are_per_label(tagged):
     assert pool.id_of(SIZE) == "p0/dog"
 
 
+def test_classes_may_have_names_and_the_first_is_the_negative(tagged):
+    plain, index = hs.Pool.multi_label(tagged[0]), np.arange(3 * SIZE)
+    for classes in (("no", "yes"), (1, 0)):
+        pool = hs.Pool.multi_label(tagged[0], classes=classes)
+        expected = plain.outputs(index).predictions
+        np.testing.assert_array_equal(pool.outputs(index).predictions, expected)
+    with pytest.raises(BadOption, match="has a label or not"):
+        hs.Pool.multi_label(tagged[0], classes=(0, 1, 2))
+
+
 def test_a_study_takes_it_and_is_audited(tagged, tmp_path):
     scores, truth = tagged
     pool = hs.Pool.multi_label(scores, strata=24, seed=3)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import haystat as hs
 from haystat.cli import app
 from haystat.errors import BadOption
+from haystat.study import verify
 
 TAGS = ("cat", "dog")
 SIZE = 300
@@ -84,8 +85,8 @@ def test_predictions_are_one_for_each_label(pictures):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--weight", "cat"], "leave out --weight"),
-        (["--compare"], "leave out --compare"),
+        (["--weight", "cat"], "leave out weight"),
+        (["--compare"], "is for several systems"),
         (["--prediction", "is_cat"], "one for"),
     ],
     ids=str,
@@ -96,3 +97,22 @@ def test_what_does_not_go_with_it_is_refused(pictures, more, said):
     assert isinstance(result.exception, BadOption)
     assert said in str(result.exception)
     assert not path.exists()
+
+
+def test_it_goes_on_with_the_next_version_and_is_audited(pictures):
+    """The study knows its file, so that a version, and further candidates, can be read from it."""
+    folder, frame = pictures
+    path, result = made(folder, "--candidates", 50)
+    assert result.exit_code == 0, result.output
+    with hs.Study.open(path) as study:
+        study.tell({query.item: 0 for query in study.ask(400)})
+    frame.assign(cat=1 - frame["cat"]).to_csv(folder / "better.csv", index=False)
+    later = folder / "later.haystat"
+    result = run("next", path, folder / "better.csv", "-o", later, "--measure", "recall")
+    assert result.exit_code == 0, result.output
+    with hs.Study.open(later) as study:
+        assert study.n_carried == 400
+        assert study.measure.components[0] == "recall cat"
+        assert study.estimate().components[-2:] == ("recall macro", "recall micro")
+    assert verify(path).ok
+    assert verify(later).ok

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import haystat as hs
 from haystat.cli import app
-from haystat.errors import StudyError, StudyExists
+from haystat.errors import BadOption, StudyError, StudyExists
 from haystat.loop import versions
 from haystat.report.charts import LETTER, frame
 from haystat.report.collect import collect
@@ -261,3 +261,12 @@ def test_commands_for_the_next_version(world, run, tmp_path):
     assert f"{made['carried']} labels of an earlier version" in run("log", "b.haystat")
     exported = run("export", "b.haystat")
     assert exported.count("\n") == n_labels + 1
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\0b"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
+    pool = hs.Pool([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], strata=2)
+    with hs.Study.create(tmp_path / "cats.haystat", pool, "accuracy", random_state=0) as study:
+        with pytest.raises(BadOption, match="part of a file's name"):
+            study.next(pool, name)
+        study.next(pool, name, path=tmp_path / "other.haystat").close()

@@ -173,6 +173,8 @@ def test_what_is_new_is_for_managers_unless_somebody_says_otherwise(study_file):
     assert {"/watch", "/explain", "/new", "/report", "/answers.csv", "/study.haystat"} <= paths
     managers = {one.path for one in OPERATIONS.values() if one.managers}
     assert managers == {
+        "/api/change",
+        "/api/next",
         "/api/decide",
         "/api/differences",
         "/api/disagreements",
@@ -201,9 +203,10 @@ def test_a_cookie_has_one_role(study_file):
         assert caller.get("/answers.csv", headers={"cookie": forged + ".x"}).status_code == 401
 
 
-def test_where_labels_went_along_the_score_is_for_managers(annotator):
-    assert "along" not in annotator.get("/api/status").json()
-    assert "along" in annotator.get("/api/status", headers=bearer(MANAGER)).json()
+@pytest.mark.parametrize("part", ["along", "doubts"])
+def test_what_tells_of_scores_and_predictions_is_for_managers(annotator, part):
+    assert part not in annotator.get("/api/status").json()
+    assert part in annotator.get("/api/status", headers=bearer(MANAGER)).json()
 
 
 def test_a_blind_study_shows_annotators_no_numbers(tmp_path):

@@ -63,3 +63,34 @@ def test_a_study_of_two_systems_and_three_classes_from_the_form(served, open_pag
     with hs.Study.open(path.parent / "mails.haystat") as study:
         assert [answer.label for answer in study.answers] == ["news"]
         assert study.measure.components == ("old:f1_macro", "new:f1_macro")
+
+
+def test_items_with_several_labels_from_the_form(served, open_page):
+    address, path, _ = served
+    rows = [f"p{i},{i / 500},{1 - i / 500},{i % 7 / 7},picture {i}" for i in range(500)]
+    (path.parent / "tags.csv").write_text("\n".join(["id,cat,dog,bird,text", *rows]))
+    page = open_page(f"{address}/new")
+    page.select_option("#file", "tags.csv")
+    page.wait_for_selector("#preview table")
+    page.select_option("#score", "cat")
+    page.check("#multi-label")
+    assert page.inner_text("#add-system") == "Another label"
+    for _ in range(2):
+        page.click("#add-system")
+    chosen = page.locator(".system select:first-of-type").evaluate_all("s => s.map(e => e.value)")
+    assert chosen[::2] == ["dog", "bird"]  # the next column that is free
+    page.fill("#wanted", "0.5")
+    page.click("#create")
+    page.wait_for_url("**/label?study=tags*")
+    page.wait_for_selector("#record .item-id")
+    assert page.inner_text("#prompt") == "Does the item have this label?"
+    assert "LABEL" in page.inner_text("#record").upper()
+    for key in "fjfjfjfj":
+        press(page, key)
+    saved(page)
+    page.goto(f"{address}/watch?study=tags")
+    page.wait_for_function("() => document.querySelectorAll('#parts tr').length === 5")
+    assert page.inner_text("#measure") == "f1 macro"
+    names = page.locator("#parts td:first-child").all_inner_texts()
+    assert names == ["f1 cat", "f1 dog", "f1 bird", "f1 macro", "f1 micro"]
+    page.goto("about:blank")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from web_case import calling
 
@@ -153,3 +154,58 @@ def test_several_systems_are_evaluated_beside_each_other(manager, folder):
     with hs.Study.open(folder / "two.haystat") as study:
         assert study.estimate().components == ("score:f1", "other:f1")
         assert study.settings["source"]["prediction"] == ["pred", "its"]
+
+
+@pytest.fixture
+def pictures(folder):
+    """A table of pictures with a score for each tag."""
+    rng = np.random.default_rng(0)
+    columns = {tag: rng.beta(0.3, 1.5, 400).round(6) for tag in ("cat", "dog", "bird")}
+    lines = [f"p{i},{','.join(str(c[i]) for c in columns.values())},text {i}" for i in range(400)]
+    (folder / "pictures.csv").write_text("\n".join(["id,cat,dog,bird,text", *lines]))
+    return columns
+
+
+TAGS = {"file": "pictures.csv", "id": "id", "score": "cat", "show": ["text"], "multi_label": True}
+TAGS |= {"systems": [{"score": "dog"}, {"score": "bird"}], "name": "tags", "threshold": 0.4}
+
+
+def test_items_with_several_labels_have_an_estimate_for_each(manager, folder, pictures):
+    """The same as in the library, with the mean over the labels before all others."""
+    assert manager.post("/api/plan", {**TAGS, "wanted": 0.5}).json()["labels"] > 0
+    made = manager.post("/api/studies", {**TAGS, "seed": 1})
+    assert made.json() == {"study": "tags", "items": 1200}
+    asked = manager.post("/api/ask?study=tags", {"n": 200}).json()["questions"]
+    question = asked[0]
+    number, tag = question["item"].removeprefix("p").split("/")
+    assert question["record"]["label"] == tag
+    assert question["record"]["text"] == f"text {number}"
+    answers = [{"item": q["item"], "label": k % 2} for k, q in enumerate(asked)]
+    assert manager.post("/api/tell?study=tags", {"answers": answers}).status_code == 200
+    found = manager.get("/api/status?study=tags").json()["estimate"]
+    with hs.Study.open(folder / "tags.haystat") as study:
+        estimate = study.estimate()
+    assert [one["name"] for one in found["components"]] == list(estimate.components)
+    assert [one["value"] for one in found["components"]] == list(estimate.values)
+    assert found["lead"]["name"] == "f1 macro"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "part"),
+    [
+        ({"weight": "bird"}, 422, "leave out weight"),
+        ({"classes": ["a", "b", "c"]}, 422, "has a label or not"),
+        ({"systems": [{"score": "cat"}]}, 422, "each once"),
+        ({"measure": "pr_curve"}, 422, "a measure of one value"),
+        ({"prediction": "dog"}, 422, "give one for each"),
+        ({"multi_label": "yes"}, 400, "multi_label: Expected `bool`"),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_with_several_labels_is_refused(manager, pictures, change, status, part):
+    for address in ("/api/studies", "/api/plan"):
+        wish = {**TAGS, **change}
+        wish = wish if address == "/api/studies" else {k: wish[k] for k in wish if k != "name"}
+        found = manager.post(address, wish)
+        assert found.status_code == status, found.text
+        assert part in found.json()["error"]

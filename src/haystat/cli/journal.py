@@ -62,7 +62,9 @@ def verify(study: Path = STUDY, as_json: bool = JSON) -> None:
                 "all as recorded"
             )
             if verdict.n_versions > 1:
-                out.print(f"so were the {verdict.n_versions - 1} versions before it")
+                n = verdict.n_versions - 1
+                before = "was the version" if n == 1 else f"were the {n} versions"
+                out.print(f"so {before} before it")
             out.print(f"newest hash {verdict.head}")
             out.print(estimate_line(verdict.estimate), markup=False)
     if not verdict.ok:

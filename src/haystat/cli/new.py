@@ -19,7 +19,6 @@ from haystat.cli.judged import (
     read_guidelines,
     refuse_columns,
 )
-from haystat.cli.multi_label import multi_label_pool, per_label, refuse_others
 from haystat.cli.show import JSON, busy, console, print_json, show_in_use
 from haystat.core.arrow_files import text_columns
 from haystat.core.wording import label_count
@@ -32,7 +31,7 @@ from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool
 from haystat.pool.known import read_known
 from haystat.study import PoolFile, Study
-from haystat.web.options import PageOptions, keep_options
+from haystat.web.options import ONE_OF_SEVERAL, PageOptions, keep_options
 
 UNBLOCKED = typer.Option(
     [],
@@ -64,6 +63,9 @@ KNOWN_AS = typer.Option(
     help="How they came: census (of a whole region), sample (with known probabilities), found.",
 )
 INCLUSION = typer.Option(None, help="Inclusion probability of every item of the known sample.")
+MULTI_LABEL = typer.Option(
+    False, "--multi-label", help="An item may have several labels: each --score is one of them."
+)
 LARGE = 1 << 30  # bytes of a file from which it is not read into memory
 
 
@@ -85,9 +87,7 @@ def new(
     weight: str | None = typer.Option(
         None, help="Column with what an item counts: views, money. All measures are weighted."
     ),
-    multi_label: bool = typer.Option(
-        False, "--multi-label", help="An item may have several labels: each --score is one of them."
-    ),
+    multi_label: bool = MULTI_LABEL,
     column: list[str] = typer.Option([], help="Columns with sub-populations."),
     signal: list[str] = typer.Option(
         [], help="Columns with other information: an old score, a verdict, a category."
@@ -147,13 +147,14 @@ def new(
 
     Example: haystat new cats.haystat pool.parquet --id id --score score --show name,text
     """
-    wanted = _measure(split(measure), compare)
+    wanted = _measure(split(measure), compare, score if multi_label else [])
+    question = question or (ONE_OF_SEVERAL if multi_label else "")
     page = _page(question, split(names), split(keys), split(",".join(image)), guidelines)
     options = dict(_option(text) for text in option)
     if design is not None:
         designs.resolve(design, **options)
     number = seed_from(seed)
-    reader = engine or own_engine(pool) or ("duckdb" if unblocked else None)
+    reader = engine or own_engine(pool, not multi_label) or ("duckdb" if unblocked else None)
     columns_named = [*score, *prediction, *split(id or ""), *split(",".join(after))]
     classes_of = None if numbers else values(classes)
     given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": classes_of}
@@ -166,17 +167,11 @@ def new(
         named = {"score": score, "id": id, "prediction": prediction, "weight": weight}
         refuse_columns(**named, show=show, after=after, signal=signal)
         refuse_columns(signal_text=signal_text, signal_features=signal_features)
+        refuse_columns(multi_label=multi_label)
         log = formats.read_log(pool, tool, judge, fails)
         source = log.pool(groups, **given)
         columns, hidden = {**log.show, **log.after}, tuple(log.after)
         candidates = max(candidates, source.size)  # the log is not read again
-    elif multi_label:
-        refuse_others(weight=weight, column=column, signal=signal, after=after, engine=reader)
-        refuse_others(signal_text=signal_text, signal_features=signal_features, compare=compare)
-        wanted = per_label(wanted, score)
-        shown = _shown(pool, [*show, *image], reader, columns_named)
-        source, columns = multi_label_pool(pool, score, prediction, id, shown, given)
-        candidates = max(candidates, source.size)  # the file has items, not pairs
     else:
         source = PoolFile(
             str(pool),
@@ -196,6 +191,7 @@ def new(
             tuple(split(",".join(signal_features))),
             tuple(split(",".join(near))),
             near_pairs,
+            multi_label=multi_label,
         )
     labels = [part for path in known for part in read_known(path, known_as, inclusion)]
     with busy(f"reading {pool}"), warnings.catch_warnings():
@@ -224,7 +220,7 @@ def new(
         notes.append(fitted_later([*signal_text, *signal_features]))
     if tool is not None and log.n_left_out:
         notes.append(left_out(log))
-    plain = tool is None and not multi_label and not unblocked
+    plain = tool is None and not unblocked
     if plain and not source.show:
         notes.append(
             "The labeller will see nothing but the id of an item. Make the study again with "
@@ -250,10 +246,14 @@ def new(
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
 
 
-def _measure(names: list[str], compare: bool) -> Any:
+def _measure(names: list[str], compare: bool, labels: list[str]) -> Any:
     """A slip in a name should not wait for a large file to load."""
     wanted = names[0] if len(names) == 1 else names
     one = measures.resolve(wanted)
+    if compare and labels:
+        raise BadOption("--compare is for several systems, and here each --score is a label")
+    if labels:
+        return measures.PerLabel(one, labels)
     if not compare:
         return wanted
     if len(names) > 1:

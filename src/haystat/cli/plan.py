@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from haystat import measures
-from haystat.cli.new import id_columns, of_all_systems, own_engine, values
+from haystat.cli.new import MULTI_LABEL, id_columns, of_all_systems, own_engine, values
 from haystat.cli.show import JSON, busy, say
 from haystat.cli.sketch import ENGINE, TABLE
 from haystat.planning.plan import CAP, INTERVALS, WORLDS
@@ -25,6 +25,7 @@ def plan(
     id: str | None = typer.Option(
         None, help="Column with the id, of what does not fit into memory; two with a comma."
     ),
+    multi_label: bool = MULTI_LABEL,
     measure: str = typer.Option("f1", help="What to estimate; of every system if several."),
     width: float = typer.Option(0.05, help="How wide the interval may be."),
     design: str = typer.Option("assisted", help="How items will be chosen."),
@@ -57,7 +58,9 @@ def plan(
         options=options,
         engine=engine or own_engine(pool, has_id=id is not None),
         table=table,
+        multi_label=multi_label,
     )
+    wanted = measures.PerLabel(wanted, score) if multi_label else wanted
     with busy(f"reading {pool}"):
         items, _ = source.read()
     found = make_plan(

@@ -60,3 +60,5 @@ def threshold(
         out.print(f"In use: {one}", markup=False)
     for warning in found.warnings:
         out.print(f"note: {warning}", markup=False)
+    if picture is not None:
+        out.print(f"{picture} written", markup=False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from haystat import measures
 from haystat.cli.new import split
 from haystat.cli.show import JSON, STUDY, busy, console, plain_table, print_json, say, show_in_use
 from haystat.cli.status import LEVEL
@@ -20,6 +21,7 @@ from haystat.study import PoolFile, Study
 from haystat.study.answer_files import print_csv
 from haystat.study.label_bank import COLUMNS, known_labels
 from haystat.study.versions import version_name
+from haystat.web.options import carry_options
 
 ASK_AGAIN = typer.Option(0.0, help="Share of the labels to ask about again, such as 0.05.")
 
@@ -65,11 +67,13 @@ def next_version(
             raise BadOption(
                 f"{study} was made from a pool in memory; use Study.next in Python instead"
             )
-        source = _further(known, pool, window, others) if add else _anew(known, pool, others)
+        source = _further(known, pool, window, others) if add else known.anew(str(pool), **others)
         if window is not None and not add:
             raise BadOption("--window is for items that are added to those there are: --add")
         names = None if measure is None else split(measure)
-        wanted = names[0] if names is not None and len(names) == 1 else names
+        wanted: Any = names[0] if names is not None and len(names) == 1 else names
+        if wanted is not None and known.multi_label:
+            wanted = measures.PerLabel(measures.resolve(wanted), known.score)
         with busy(f"reading {pool}"):
             made = opened.next(
                 source,
@@ -80,6 +84,7 @@ def next_version(
                 ask_again=ask_again,
                 candidates=candidates,
             )
+        carry_options(opened, made)
     with made:
         status, in_use = made.status(), made.in_use
         called, carried = version_name(made.settings), made.n_carried
@@ -92,12 +97,6 @@ def next_version(
     out_to.print(f"{made.path}: version {called}, {size}, {label_count(carried)} carried over")
     show_in_use(out_to, in_use)
     out_to.print(f"Next: haystat estimate {made.path}, or haystat label {made.path}")
-
-
-def _anew(known: PoolFile, pool: Path, others: dict[str, Any]) -> PoolFile:
-    """Where the items of a next version lie: in a file of the same columns, or of others."""
-    options = {"options": {**known.options, **others.get("options", {})}}
-    return replace(known, path=str(pool), more=(), window=None, **{**others, **options})
 
 
 def _further(known: PoolFile, pool: Path, window: str | None, others: dict[str, Any]) -> PoolFile:

@@ -17,7 +17,7 @@ from haystat.pool.known import KINDS, Known
 from haystat.pool.problem import Problem
 
 SUSPICIOUS = 0.01  # chance that an honest sample is questioned, over all places looked at
-AS_FOUND = "Give them as hs.Known.found(…) if that is not how they were chosen"
+AS_FOUND = "or say that they were found (--known-as found, hs.Known.found)"
 
 
 def known_doubts(pool: Any, parts: Sequence[Known]) -> list[str]:
@@ -50,7 +50,7 @@ def _not_whole(pool: Any, index: IntArray) -> list[str]:
         return []
     return [
         f"The known census of {len(index):,} items lacks {n_missing:,} items with scores between "
-        f"its lowest, {low:.6g}, and its highest, {high:.6g}. Add their labels. {AS_FOUND}."
+        f"its lowest, {low:.6g}, and its highest, {high:.6g}. Add their labels, {AS_FOUND}."
     ]
 
 
@@ -63,14 +63,13 @@ def _not_spread(score: FloatArray, index: IntArray, weight: FloatArray) -> list[
         doubts.append(
             f"The inclusion probabilities of the known sample make its {n:,} items stand for "
             f"{total:,.0f}, and the pool has {size:,}: labels or probabilities are missing. "
-            f"Give all that were drawn, with the probabilities that they were drawn with. "
-            f"{AS_FOUND}."
+            f"Give all that were drawn with their probabilities, {AS_FOUND}."
         )
     chance, about = _least_likely(score, index, weight)
     if chance < SUSPICIOUS:
         doubts.append(
-            f"The known sample is not spread like one over the scores: {about}, which is as likely "
-            f"as one in {1 / max(chance, 1e-9):,.0f}. {AS_FOUND}."
+            f"The known sample is not spread like one over the scores: {about}, which happens "
+            f"once in {1 / max(chance, 1e-9):,.0f} samples. Check how they were drawn, {AS_FOUND}."
         )
     return doubts
 
@@ -96,8 +95,8 @@ def _least_likely(score: FloatArray, index: IntArray, weight: FloatArray) -> tup
         mean = weight @ rank[place_of] / weight.sum()
         return 4 * drift, f"its items have the mean rank {mean:.3f} rather than 0.5"
     share, seen = n_above[worst] / len(score), weight @ above[:, worst] / weight.sum()
-    about = f"scores from {cuts[worst]:.6g} on hold {share:.3%} of the pool and {seen:.3%} of it"
-    return 2 * place, about
+    shares = f"{100 * seen:.3g}% of it and {100 * share:.3g}% of the pool"
+    return 2 * place, f"{shares} have scores from {cuts[worst]:.6g} on"
 
 
 def _ranks(ordered: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -62,6 +62,11 @@ def _baseline(schema: Schema, own: str, given: str | None) -> str:
         return given
     if "baseline" in others:
         return "baseline"
+    if not others:
+        raise BadOption(
+            f"a baseline is a second system, and the pool has {own!r} alone; make the study with "
+            "both scores (haystat new … --score new --score old)"
+        )
     if len(others) != 1:
         raise BadOption(
             f"which system is the baseline of {own!r}? The pool has {list(schema.systems)}; give "

@@ -236,6 +236,11 @@ class Estimate(Shown):
         }
 
     @property
+    def lead(self) -> int:
+        """Which component stands for all where there is room for one."""
+        return int(self.details.get("lead", 0))
+
+    @property
     def curve_names(self) -> tuple[str, str] | None:
         """Of a curve, what the first and the second half of the components are; else None."""
         names: tuple[str, str] | None = self.details.get("curve")

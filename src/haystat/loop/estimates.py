@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from haystat import measures
-from haystat.core.arrays import BoolArray, FloatArray
+from haystat.core.arrays import BoolArray
 from haystat.inference.assisted import POSTERIOR, same_facts
 from haystat.inference.census import census
 from haystat.inference.estimate import Estimate, checked_level, undefined_estimate
@@ -90,18 +90,18 @@ def estimate_from(
     parts = measure.side_by_side()
     alone = [_alone(pool, ledger, part, level, options) for part in parts]
     if len(alone) == 1:
-        return _with_thresholds(alone[0], measure)
+        return _with_details(alone[0], measure)
     return side_by_side(measure, alone, lambda: _alone(pool, ledger, measure, level, options))
 
 
-def _with_thresholds(estimate: Estimate, measure: Measure) -> Estimate:
-    """The estimate of a curve knows at which thresholds."""
-    if measure.curve is None:
+def _with_details(estimate: Estimate, measure: Measure) -> Estimate:
+    """The estimate knows which component leads, and that of a curve at which thresholds it is."""
+    if measure.curve is None and not measure.lead:
         return estimate
-    grid: FloatArray = getattr(measure, "grid")  # noqa: B009
-    return replace(
-        estimate, details={**estimate.details, "thresholds": grid, "curve": measure.curve}
-    )
+    found: dict[str, Any] = {"lead": measure.lead % len(estimate.components)}
+    if measure.curve is not None:
+        found |= {"thresholds": getattr(measure, "grid"), "curve": measure.curve}  # noqa: B009
+    return replace(estimate, details={**estimate.details, **found})
 
 
 def _alone(

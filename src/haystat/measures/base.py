@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Measure(ABC):
     name: str = "measure"
     #: one name for each component of the value
     components: tuple[str, ...] = ("value",)
+    #: which of them stands for all where there is room for one
+    lead: ClassVar[int] = 0
     #: smallest and largest possible value
     bounds: tuple[float, float] = (-np.inf, np.inf)
     #: length of the risk vector

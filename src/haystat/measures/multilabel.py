@@ -54,6 +54,7 @@ class PerLabel(Combination):
     'f1 macro'
     """
 
+    lead: ClassVar[int] = -2  # the mean over the labels
     measure: Measure
     labels: Sequence[str]
     column: str = "label"

@@ -193,6 +193,7 @@ class Pool(Shown):
         threshold: float | Mapping[str, float] | None = None,
         ids: ArrayLike | None = None,
         strata: int = 256,
+        classes: Sequence[Any] = (0, 1),
         **options: Any,
     ) -> Pool:
         """A pool of items that may have several labels: {label: one score an item}.
@@ -204,7 +205,7 @@ class Pool(Shown):
         >>> Pool.multi_label({"cat": [0.1, 0.9], "dog": [0.8, 0.2]}).ids.tolist()
         ['0/cat', '1/cat', '0/dog', '1/dog']
         """
-        given = multi_label_arguments(scores, predictions, threshold, ids, strata)
+        given = multi_label_arguments(scores, predictions, threshold, ids, strata, classes)
         return cls(**given, **options)
 
     @property

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from haystat.core.arguments import brief
 from haystat.errors import BadOption, LengthMismatch
-from haystat.pool.checks import as_array, checked_cuts, checked_numbers
+from haystat.pool.checks import as_array, checked_classes, checked_cuts, checked_numbers
 from haystat.pool.predictions import checked_threshold
 from haystat.pool.prior import natural_scale
 from haystat.pool.strata import STRATIFIERS, assign, renumber
@@ -24,6 +24,7 @@ def multi_label_arguments(
     threshold: float | Mapping[str, float] | None,
     ids: ArrayLike | None,
     strata: int,
+    classes: Sequence[Any],
 ) -> dict[str, Any]:
     """What Pool takes: every label of every item, label by label, with strata of its own.
 
@@ -43,6 +44,11 @@ def multi_label_arguments(
     items = np.arange(size) if ids is None else as_array("ids", ids)
     if items.shape != (size,):
         raise LengthMismatch(f"ids have shape {items.shape}; give one for each of {size} items")
+    if len(checked_classes(classes)) != 2:
+        raise BadOption(
+            f"classes are {brief(list(classes))}; an item has a label or not: give two, the "
+            "negative first"
+        )
     n_strata = max(checked_cuts(strata) // len(names), 1)
     found = _by_label("predictions", predictions, names)
     cuts = (
@@ -51,7 +57,7 @@ def multi_label_arguments(
         else dict.fromkeys(names, threshold)
     )
     predicted = [
-        _predicted(name, column, found.get(name), checked_threshold(cuts.get(name)))
+        _predicted(name, column, found.get(name), checked_threshold(cuts.get(name)), classes)
         for name, column in zip(names, columns, strict=True)
     ]
     label = np.repeat(np.array(names, dtype=object), size)
@@ -63,6 +69,7 @@ def multi_label_arguments(
         "ids": [f"{one}/{name}" for one, name in pairs],
         "columns": {ITEM: item, LABEL: label},
         "strata": _strata(columns, n_strata),
+        "classes": classes,
     }
 
 
@@ -79,7 +86,11 @@ def _by_label(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _predicted(
-    name: str, scores: NDArray[np.float64], given: ArrayLike | None, cut: float | None
+    name: str,
+    scores: NDArray[np.float64],
+    given: ArrayLike | None,
+    cut: float | None,
+    classes: Sequence[Any],
 ) -> NDArray[Any]:
     """Hard predictions of one label: as given, or by its threshold."""
     if given is not None:
@@ -92,7 +103,8 @@ def _predicted(
         return found
     if cut is None:
         cut = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
-    return np.asarray(scores >= cut, dtype=np.int64)
+    said: NDArray[Any] = np.where(scores >= cut, classes[1], classes[0])
+    return said
 
 
 def _strata(columns: Sequence[NDArray[np.float64]], n_strata: int) -> NDArray[np.int32]:

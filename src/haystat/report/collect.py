@@ -114,9 +114,9 @@ def version_rows(study: Reported, level: float) -> list[dict[str, Any]]:
             "name": name,
             "labels": estimate.n_labels,
             "carried": carried,
-            "value": float(estimate.values[0]),
-            "low": float(estimate.intervals[0, 0]),
-            "high": float(estimate.intervals[0, 1]),
+            "value": float(estimate.values[estimate.lead]),
+            "low": float(estimate.intervals[estimate.lead, 0]),
+            "high": float(estimate.intervals[estimate.lead, 1]),
         }
         for name, carried, estimate in (found if len(found) > 1 else ())
     ]

@@ -17,8 +17,8 @@ from haystat.engines.open import SKETCH, open_pool
 from haystat.engines.side_tables import Unblocked
 from haystat.errors import BadOption
 from haystat.pool.base import AnyPool, checked_pool
-from haystat.pool.checks import checked_columns
 from haystat.study.file_rows import FileRows, read_files
+from haystat.study.records import listed, records_from, records_of
 from haystat.study.sketch_codec import Records, no_records
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class PoolFile:
     hs.signal_from_text and hs.signal_from_features, in versions that go on from labels.
     more: further files of the same columns, such as those of later days. window: one of `columns`
     and a length, such as ("day", 30), to leave out items that are that far below the largest.
+    multi_label: an item may have several labels, and each column of score is that of one, as in
+    hs.Pool.multi_label.
     """
 
     path: str
@@ -110,6 +112,7 @@ class PoolFile:
     near_pairs: str | None = None
     more: tuple[str, ...] = ()
     window: tuple[str, float] | None = None
+    multi_label: bool = False
     at_hand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -124,6 +127,8 @@ class PoolFile:
             raise BadOption(f"id is {brief(self.id)}; give the name of a column, or two of a pair")
         if not self.score and not self.is_sketch:
             raise BadOption("name the column that holds the score: --score, or score=(…,)")
+        if len(set(self.score)) < len(self.score):
+            raise BadOption(f"score columns are {list(self.score)}; name each once")
         if self.prediction and len(self.prediction) != len(self.score):
             raise BadOption(
                 f"{len(self.prediction)} prediction columns for {len(self.score)} score columns; "
@@ -149,6 +154,26 @@ class PoolFile:
             raise BadOption("unblocked pairs are found by an engine: --engine duckdb")
         if self.more or self.window is not None:
             self._check_added()
+        if self.multi_label:
+            self._check_multi_label()
+
+    def _check_multi_label(self) -> None:
+        """Raise on what goes with items of one label."""
+        from haystat.pool.multi_label import ITEM, LABEL  # seldom needed
+
+        names = ("columns", "weight", *SIGNALS, "engine", "unblocked")
+        given = [name.replace("_", " ") for name in names if getattr(self, name)]
+        if given or self.is_sketch:
+            raise BadOption(
+                "a multi-label problem is a pair of every item and label, in memory; leave out "
+                f"{', '.join(given) or 'the sketch'}"
+            )
+        clash = [name for name in self.show if name in (ITEM, LABEL)]
+        if clash:
+            raise BadOption(
+                f"the columns {ITEM} and {LABEL} of a multi-label problem say what is asked about, "
+                f"and {clash} of the file are to be shown; rename them"
+            )
 
     def _check_added(self) -> None:
         """Raise unless files can be added and a window be laid over them."""
@@ -196,18 +221,18 @@ class PoolFile:
         """The pool whose columns are read whole."""
         from haystat.pool.memory import Pool  # a study that is opened has a sketch
 
-        facts = [*self.columns, *([self.weight] if self.weight else [])]
-        signals = [name for kind in SIGNALS for name in getattr(self, kind)]
-        names = [*self.score, *self.prediction, *facts, *signals]
         id = self.id if isinstance(self.id, str) else None
-        names = list(dict.fromkeys([*names, *([id] if id else [])]))
-        table, rows = read_files(self.paths, names, self.window)
+        table, rows = read_files(self.paths, self.names_of_pool, self.window)
         predictions = {s: table[p] for s, p in zip(self.score, self.prediction, strict=False)}
+        scores, ids = {name: table[name] for name in self.score}, table[id] if id else None
+        if self.multi_label:
+            pool = Pool.multi_label(scores, predictions or None, ids=ids, **self.options)
+            return pool, self._records_of_pairs(pool, rows)
         pool = Pool(
-            {name: table[name] for name in self.score},
+            scores,
             predictions or None,
-            ids=table[id] if id else None,
-            columns={name: table[name] for name in facts},
+            ids=ids,
+            columns={name: table[name] for name in self._facts},
             signals=self._signals(table) or None,
             weight=self.weight,
             **self.options,
@@ -215,9 +240,30 @@ class PoolFile:
         return pool, self._records(rows) if self.show else no_records
 
     @property
+    def _facts(self) -> list[str]:
+        return [*self.columns, *([self.weight] if self.weight else [])]
+
+    @property
+    def names_of_pool(self) -> list[str]:
+        """Columns that are read whole, each once."""
+        signals = [name for kind in SIGNALS for name in getattr(self, kind)]
+        id = [self.id] if isinstance(self.id, str) else []
+        return list(dict.fromkeys([*self.score, *self.prediction, *self._facts, *signals, *id]))
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """All files, in their order."""
         return tuple(map(Path, (self.path, *self.more)))
+
+    def anew(self, path: str, **others: Any) -> PoolFile:
+        """The next version of the pool: in a file of the same columns, or of others."""
+        if self.multi_label and others.get("score"):
+            raise BadOption(
+                f"the columns {list(self.score)} are the labels of a multi-label problem; call "
+                "those of the next version the same"
+            )
+        others["options"] = {**self.options, **others.get("options", {})}
+        return replace(self, path=path, more=(), window=None, **others)
 
     def with_more(self, path: str, window: tuple[str, float] | None = None) -> PoolFile:
         """The same pool with the rows of another file, without files that are out of the window."""
@@ -244,9 +290,16 @@ class PoolFile:
     def _records(self, rows: FileRows) -> Records:
         def records(index: IntArray) -> dict[str, Any]:
             shown = rows.read(self.show, index)
-            return {name: _listed(shown[name]) for name in self.show}
+            return {name: listed(shown[name]) for name in self.show}
 
         return records
+
+    def _records_of_pairs(self, pool: Pool, rows: FileRows) -> Records:
+        """Of each pair the columns of its item, and which item and label it is."""
+        of_item = self._records(rows) if self.show else no_records
+        of_pair = records_from(pool.columns)
+        n_items = pool.size // len(self.score)
+        return lambda index: {**of_pair(index), **of_item(index % n_items)}
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON."""
@@ -318,31 +371,3 @@ def checked_after(after: Sequence[str], source: Source) -> list[str]:
                 f"column {name!r} is to wait for the answer and is not shown; name it in show too"
             )
     return names
-
-
-def records_of(pool: AnyPool, show: Mapping[str, Any] | None) -> Records:
-    """What to show of a pool's items: the given columns, or those that the pool can look up."""
-    own: Records | None = getattr(pool, "records", None)
-    return checked_show(show, pool.size) if own is None or show is not None else own
-
-
-def records_from(show: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Records:
-    """Columns to show, each as long as the pool."""
-    columns = {name: np.asarray(values) for name, values in show.items()}
-    if not columns:
-        return no_records
-
-    def records(index: IntArray) -> dict[str, Any]:
-        return {name: _listed(values[index]) for name, values in columns.items()}
-
-    return records
-
-
-def checked_show(show: Mapping[str, Any] | None, size: int) -> Records:
-    """Columns to show that a user gives; raises when their length is not the pool's."""
-    return records_from(checked_columns(show, size))
-
-
-def _listed(values: NDArray[Any]) -> list[Any]:
-    # numpy gives times of nanoseconds as bare integers.
-    return list((values.astype(str) if values.dtype.kind in "mM" else values).tolist())

@@ -22,7 +22,7 @@ from haystat.core.arguments import checked_integer, checked_path
 from haystat.core.arrays import IntArray
 from haystat.core.disk import writable
 from haystat.designs.continued import continued
-from haystat.errors import StudyError
+from haystat.errors import BadOption, StudyError
 from haystat.loop.settings import decode_rules, encode_settings
 from haystat.loop.versions import next_version, version_pool
 from haystat.pool.base import AnyPool
@@ -112,14 +112,15 @@ def create_next(
         given = (state, old, settings, new, name, max_age, now)
         version = next_version(*given, ask_again=ask_again)
         previous = study.content()
-    beside = path_beside(study.path, settings, version.name)
-    target = beside if path is None else checked_path("the path of a study", path)
+    beside = path_beside(study.path, settings, version.name) if path is None else path
+    target = checked_path("the path of a study", beside)
     spec = settings["measure"]
     own = spec if isinstance(spec, str) else study.given_measure
     wanted = own if measure is None else measure
     oracle, rules, seed = settings["oracle"], decode_rules(settings), version.seed
     problem = pose(version.pool, measures.resolve(wanted).bind(version.pool.schema), oracle)
     own_settings = encode_settings(wanted, study.design, oracle, seed, rules) | version.settings()
+    own_settings |= {"after": settings["after"]} if "after" in settings else {}
     file = NewFile(
         version.pool,
         source,
@@ -137,9 +138,16 @@ def create_next(
 
 def path_beside(path: Path, settings: Mapping[str, Any], name: str) -> Path:
     """The path of the next version: that of the first study, with the version's name added."""
+    beside = f"{stem_beside(path.stem, settings, name)}{path.suffix}"
+    if Path(beside).name != beside or "\0" in beside:
+        raise BadOption(f"{name!r} cannot be part of a file's name; say which file to make: --out")
+    return path.with_name(beside)
+
+
+def stem_beside(stem: str, settings: Mapping[str, Any], name: str) -> str:
+    """What the next version is called, a study being called `stem`."""
     own = settings.get("version", {}).get("name")
-    stem = path.stem if own is None else path.stem.removesuffix(f"-{own}")
-    return path.with_name(f"{stem}-{name}{path.suffix}")
+    return f"{stem if own is None else stem.removesuffix(f'-{own}')}-{name}"
 
 
 def previous_file(connection: sqlite3.Connection) -> bytes | None:

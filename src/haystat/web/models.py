@@ -86,6 +86,12 @@ class GateQuery(OfStudy):
     level: Share = 0.95
 
 
+class ChangeQuery(OfStudy):
+    """What became of the measure since the version before."""
+
+    level: Share = 0.95
+
+
 class FileQuery(Struct):
     """A file of the server's folder."""
 
@@ -185,6 +191,16 @@ class Release(Asker):
         int,
         Meta(ge=0, le=3600, description="Seconds to wait; asking again in that time keeps them."),
     ] = 0
+
+
+class Next(Struct, kw_only=True):
+    """The next version of a study: its items as a file of the same columns has them."""
+
+    file: Annotated[str, Meta(max_length=255, description="A file of the server's folder.")]
+    name: Annotated[str, Meta(min_length=1, max_length=60, description="Of the version.")]
+    ask_again: Annotated[
+        float, Meta(ge=0, le=0.5, description="Share of the labels to ask about again.")
+    ] = 0.0
 
 
 # --- what is answered

@@ -36,8 +36,11 @@ class Wish(Struct, kw_only=True):
     prediction: Text = ""
     systems: Annotated[
         list[System],
-        Meta(max_length=20, description="Further systems, evaluated beside the first."),
+        Meta(max_length=99, description="Further systems, or labels, beside the first."),
     ] = []
+    multi_label: Annotated[
+        bool, Meta(description="An item may have several labels: each score is that of one.")
+    ] = False
     show: Annotated[ColumnNames, Meta(description="Columns that the person who labels sees.")] = []
     images: Annotated[
         list[Shown], Meta(max_length=100, description="Columns with paths of pictures.")

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from haystat.web import body, models, webhook
-from haystat.web.routes import api, decisions, manage, opinions
+from haystat.web.routes import api, decisions, manage, opinions, versions
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 
@@ -77,6 +77,8 @@ OPERATIONS = {
         Operation("GET", "/api/session", api.session),
         Operation("GET", "/api/studies", api.studies),
         Operation("POST", "/api/studies", manage.create, status=201, managers=True),
+        Operation("POST", "/api/next", versions.next_version, STUDY, status=201, managers=True),
+        Operation("GET", "/api/change", versions.change, managers=True),
         Operation("GET", "/api/study", api.about_study),
         Operation("POST", "/api/ask", api.ask, STUDY),
         Operation("POST", "/api/tell", api.tell, STUDY),

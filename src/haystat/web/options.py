@@ -17,6 +17,7 @@ from haystat.study.study import Study
 from haystat.web.keys import checked_keys
 
 MARK = "haystat page"
+ONE_OF_SEVERAL = "Does the item have this label?"  # what is asked where an item may have several
 LONGEST_TEXT = 300
 LONGEST_GUIDELINES = 50_000
 
@@ -78,6 +79,13 @@ def kept_options(entries: Iterable[Entry]) -> PageOptions:
         if entry.kind == "note" and entry.who is None and MARK in entry.payload:
             found = _read(str(entry.data.get("text", ""))) or found
     return found
+
+
+def carry_options(old: Study, new: Study) -> None:
+    """Let the page of a next version ask as that of the study before it."""
+    options = kept_options(old.entries)
+    if options != PageOptions():
+        keep_options(new, options)
 
 
 def _read(text: str) -> PageOptions | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from haystat.decisions.doubts import pool_doubts
 from haystat.errors import HaystatError
 from haystat.inference.estimate import Estimate
 from haystat.loop.annotators import agreement
@@ -19,7 +20,7 @@ from haystat.study.leases import StudyState
 from haystat.web.progress import progress
 
 N_BARS = 14
-MOST_COMPONENTS = 12
+MOST_COMPONENTS = 102  # a hundred labels and two averages
 
 Opinions = Sequence[tuple[Any, str | None, Any]]
 
@@ -35,24 +36,28 @@ def snapshot(
         "progress": asdict(progress(estimate, wanted, n_open(state))),
         "point": point(estimate),
         "along": along_score(state),
+        "doubts": pool_doubts(state.pool, state.ledger.problem),
     }
 
 
 def for_role(found: Mapping[str, Any], is_manager: bool) -> dict[str, Any]:
     """A snapshot as somebody may see it.
 
-    Where on the score the labels went tells an annotator what the system thinks of the last item.
+    Where on the score the labels went tells an annotator what the system thinks of the last item,
+    and so may what looks wrong about its predictions.
     """
-    hidden = () if is_manager else ("along",)
+    hidden = () if is_manager else ("along", "doubts")
     return {name: part for name, part in found.items() if name not in hidden}
 
 
 def estimate_dict(estimate: Estimate) -> dict[str, Any]:
-    """An estimate with the first of its components, in numbers and in words."""
-    found = estimate.to_dict(MOST_COMPONENTS)
-    first = found["components"][0]
+    """An estimate with the component that stands for all, in numbers and in words."""
+    found = estimate.to_dict()
+    first = found["components"][estimate.lead]
     return {
         **found,
+        "components": found["components"][:MOST_COMPONENTS],
+        "lead": first,
         # Before the first stage is finished there is nothing to warn of.
         "warnings": found["warnings"] if estimate.n_labels else [],
         "headline": headline(first, estimate.level),
@@ -61,8 +66,8 @@ def estimate_dict(estimate: Estimate) -> dict[str, Any]:
 
 
 def point(estimate: Estimate) -> dict[str, Any] | None:
-    """The first component as a point of the chart; none while it is not known."""
-    value, (low, high) = estimate.values[0], estimate.intervals[0]
+    """The component that stands for all as a point of the chart; none while it is not known."""
+    value, (low, high) = estimate.values[estimate.lead], estimate.intervals[estimate.lead]
     if not np.isfinite([value, low, high]).all() or estimate.n_labels == 0:
         return None
     ends = {"value": float(value), "low": float(low), "high": float(high)}

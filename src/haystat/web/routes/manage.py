@@ -18,7 +18,7 @@ from haystat.study.study import Study
 from haystat.web import models, uploads
 from haystat.web.body import suitable
 from haystat.web.new_study import NewStudy, Wish
-from haystat.web.options import PageOptions, keep_options
+from haystat.web.options import ONE_OF_SEVERAL, PageOptions, keep_options
 from haystat.web.study_folder import StudyFolder
 from haystat.web.upload_limits import check_table
 
@@ -122,19 +122,31 @@ def _source(file: Path, wish: Wish) -> PoolFile:
     options |= {} if wish.threshold is None else {"threshold": wish.threshold}
     shown, weight = tuple(wish.show), wish.weight or None
     with suitable():
-        return PoolFile(str(file), score, id_, prediction, (), shown, options, weight=weight)
+        return PoolFile(
+            str(file),
+            score,
+            id_,
+            prediction,
+            (),
+            shown,
+            options,
+            weight=weight,
+            multi_label=wish.multi_label,
+        )
 
 
 def _measure(wish: Wish) -> measures.Measure:
-    """The measure, of each system where there are several."""
+    """The measure, of each label or system where there are several."""
     measure = measures.resolve(wish.measure)
+    if wish.multi_label:
+        return measures.PerLabel(measure, [wish.score, *(one.score for one in wish.systems)])
     return measures.ForSystems(measure) if wish.systems else measure
 
 
 def page_options(wish: Wish) -> PageOptions:
     """How the page of a study asks."""
     return PageOptions(
-        prompt=wish.prompt,
+        prompt=wish.prompt or (ONE_OF_SEVERAL if wish.multi_label else ""),
         names=tuple(wish.names),
         images=tuple(wish.images),
         wanted=wish.wanted,

@@ -70,7 +70,9 @@ async def watch(request: Request) -> Response:
     room = await room_of(request)
     versions = await room.reader.read(_versions) if "version" in room.study.settings else []
     boot = {**_boot(room), "versions": versions}
-    return _render(request, "watch.html", room=room, boot=boot, versions=versions)
+    later = f"v{room.study.settings.get('version', {}).get('number', 1) + 1}"
+    found: dict[str, Any] = {"room": room, "versions": versions, "next_name": later}
+    return _render(request, "watch.html", boot=boot, **found)
 
 
 def _versions(study: Study) -> list[dict[str, Any]]:

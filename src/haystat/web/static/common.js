@@ -89,7 +89,7 @@ export const several = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 /** Value, interval, ruler and progress, which two pages show alike. */
 export function showEstimate(found) {
-  const first = found.estimate.components[0], goal = found.progress;
+  const first = found.estimate.lead, goal = found.progress;
   const known = first.value !== null;
   $("measure").textContent = first.name;
   $("value").textContent = shown(first.value);
@@ -106,6 +106,17 @@ export function showEstimate(found) {
   $("ruler").setAttribute("aria-label", finite ? `${shown(first.value)} on a range from ${low} to ${high}` : "No interval yet");
   $("share").value = goal.share;
   return goal;
+}
+
+/** Every component in a table of its own, where there are several and not too many. */
+export function showParts(estimate, body) {
+  const rows = estimate.components.length === estimate.n_components ? estimate.components : [];
+  body.closest(".card").hidden = rows.length < 2;
+  body.replaceChildren(...rows.map((one) => {
+    const line = document.createElement("tr");
+    for (const text of [one.name, shown(one.value), one.low === null ? "not known yet" : `${shown(one.low)} to ${shown(one.high)}`]) line.insertCell().textContent = text;
+    return line;
+  }));
 }
 
 export function goalText(goal) {

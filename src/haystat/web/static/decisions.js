@@ -6,7 +6,7 @@ const NAMES = ["precision", "recall"];
 
 /** Precision and recall with their bands over the threshold, and the two cuts. */
 export const cuts = (c) => ({
-  encoding: { x: { field: "threshold", type: "quantitative", scale: { zero: false, nice: false }, axis: { title: "threshold", grid: false } } },
+  encoding: { x: { field: "threshold", type: "quantitative", scale: { zero: false, nice: false }, axis: { title: "threshold", grid: false, tickCount: 8, labelOverlap: true } } },
   layer: [
     { transform: [{ filter: "datum.what != 'cut'" }], mark: { type: "area", opacity: 0.2 }, encoding: { y: { field: "low", type: "quantitative", scale: { domain: [0, 1] }, axis: { title: null, tickCount: 5, domain: false } }, y2: { field: "high" }, color: colours(c) } },
     { transform: [{ filter: "datum.what != 'cut'" }], mark: { type: "line", strokeWidth: 2 }, encoding: { y: { field: "value", type: "quantitative" }, color: colours(c), tooltip: [{ field: "threshold", format: ".4g" }, { field: "what", title: " " }, { field: "value", format: ".3f" }, { field: "low", format: ".3f" }, { field: "high", format: ".3f" }, { field: "predicted", title: "predicted positive", format: "," }] } },
@@ -35,9 +35,6 @@ async function showCut() {
     const found = await get(at("/api/threshold", { [need]: need === "f1" ? "best" : $("cut-value").value.replace(",", ".") }));
     $("cut-sentence").textContent = found.sentence;
     $("cut-own").textContent = found.in_use.map((one) => `In use: ${one.sentence}.`).join(" ");
-    const notes = found.notes.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; });
-    $("cut-notes").replaceChildren(...notes);
-    $("cut-notes").hidden = !notes.length;
     $("cuts").hidden = !found.curve.length;
     if (found.curve.length) draw(cutRows(found));
   } catch (error) { $("cut-sentence").textContent = said(error); }

@@ -75,7 +75,7 @@ function wish() {
   const show = [...document.querySelectorAll("#show input:checked:enabled")].map((box) => box.value);
   const given = {
     file, score: $("score").value, id: $("id").value, prediction: $("prediction").value,
-    systems: systems(), show,
+    systems: systems(), multi_label: $("multi-label").checked, show,
     images: show.filter((name) => pictures.includes(name)),
     measure: $("measure").value, design: $("design").value, prompt: $("prompt").value.trim(),
     names: [$("no").value.trim() || "No", $("yes").value.trim() || "Yes"],

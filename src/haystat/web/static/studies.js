@@ -4,7 +4,7 @@ import { count, get, several, shown } from "./common.js";
 
 /** Labels, estimate and progress in one line. */
 function line(found) {
-  const first = found.estimate.components[0], goal = found.progress;
+  const first = found.estimate.lead, goal = found.progress;
   const range = first.low === null ? "" : `, ${first.name} ${shown(first.value)} (${shown(first.low)} to ${shown(first.high)})`;
   const far = goal.reached ? "done" : `${Math.round(goal.share * 100)}% of the way`;
   return `${several(found.status.labels, "label")} of ${count(found.status.size)} items${found.status.labels ? `${range}, ${far}` : ""}`;

@@ -1,6 +1,6 @@
 // The numbers, live.
 
-import { $, along, at, boot, byVersion, chart, count, get, goalText, listen, post, settling, several, shown, showEstimate } from "./common.js";
+import { $, along, at, boot, byVersion, chart, count, get, goalText, listen, post, settling, several, shown, showEstimate, showParts } from "./common.js";
 import { lookDifferences } from "./differences.js";
 
 const drawSettling = chart($("chart"), settling(false));
@@ -26,7 +26,7 @@ function people(found) {
 }
 
 function warnings(found) {
-  const items = found.estimate.warnings.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; });
+  const items = [...found.doubts, ...found.estimate.warnings].map((text) => { const item = document.createElement("li"); item.textContent = text; return item; });
   $("warning-list").replaceChildren(...items);
   $("warnings").hidden = !items.length;
 }
@@ -54,11 +54,12 @@ listen((found) => {
   $("stop-title").textContent = goal.reached ? "You can stop now." : "Go on labelling.";
   $("stop-why").textContent = goal.why;
   $("counts").textContent = `${several(s.labels, "label")} of ${count(s.size)} items; ${several(s.pending, "open question")}, ${count(s.skipped)} skipped.`;
+  showParts(found.estimate, $("parts"));
   people(found);
   warnings(found);
   lookOpen();
   if ($("differences")) lookDifferences();
   drawSettling(found.points);
   drawAlong(found.along.map((bar, place) => ({ ...bar, range: range(bar), place })));
-  document.title = `${shown(found.estimate.components[0].value)} · ${boot.study}`;
+  document.title = `${shown(found.estimate.lead.value)} · ${boot.study}`;
 }, (on) => { $("dot").className = `dot ${on ? "on" : "off"}`; $("state").textContent = on ? "live" : "away"; });
