@@ -280,7 +280,8 @@ def _state(old: Loop, new: Loop, union: Union, measure: Measure) -> State:
     before = Drawn.of(inclusion, drawn, keys_of(union.pool.ids), seed)
     pool = VersionPool.following(union.pool, before, order_seed(seed, CHANGES), union.kind)
     state = State(pool, measure.bind(pool.schema), new.design, seed)
-    data = carried_data(pool, state.ledger.problem.cells, told)
+    by_id = {pool.id_of(item): answer for item, answer in told.items()}
+    data = carried_data(pool, state.ledger.problem.cells, by_id)
     state.apply(Line(1, "", "carried", None, {"name": "", **data}))
     return state
 

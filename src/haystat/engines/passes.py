@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ from haystat.engines.source import Source
 from haystat.errors import BadOption
 
 PLACE, U, ATOM, LIMIT = "hs_place", "hs_u", "hs_atom", "hs_limit"
+LEVEL = "hs_before"  # of the probability of having been drawn before
 MOST_GROUPS = 1 << 20
 STEEPEST = 700.0  # beyond which exp() leaves the range of a double
 
@@ -47,7 +48,7 @@ class Layout:
     Without any it is the stratum that a column gives.
     bins: (system, grid) of further thresholds that a measure looks at. thresholds: from which
     score a system predicts class 1, where no predictions are given. scales: whether each score is
-    a probability.
+    a probability. levels: whether rows have a level, and are told apart by it.
     """
 
     columns: Columns
@@ -57,6 +58,7 @@ class Layout:
     probabilities: tuple[bool, ...]
     bins: tuple[tuple[int, Grid], ...] = ()
     signals: tuple[EngineSignal, ...] = ()
+    levels: bool = False
 
     @property
     def systems(self) -> range:
@@ -68,13 +70,15 @@ class Layout:
         """Names of the columns that tell groups apart."""
         predictions = [prediction_name(i) for i in self.systems] if self.classes else []
         facts = [fact_name(i) for i in range(len(self.columns.facts))]
-        return [PLACE, *predictions, *facts, *bin_names(self), *band_names(self)]
+        level = [LEVEL] if self.levels else []
+        return [PLACE, *predictions, *facts, *bin_names(self), *band_names(self), *level]
 
     def placed(self, table: Any, **further: Any) -> Any:
         """The rows under our names, with their keys and further columns."""
         further |= {
             place_name(i): signal_values(table, one.column) for i, one in enumerate(self.signals)
         }
+        further |= {LEVEL: table[LEVEL]} if self.levels else {}
         rows = self.columns.plain(table, self.classes, self.thresholds, **further)
         rows = with_signals(rows, self.signals)
         places = []
@@ -194,8 +198,56 @@ class Found:
         return len(self.u)
 
 
+FRONT, KEPT, AGAIN = "hs_front", -(2**63), -(2**62)  # where items in front begin
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """The order of the items of a cell: by u of a seed, after those that are in front.
+
+    front has the ids of those as `hs_wanted`, as `id_text` makes them, and where each begins: at
+    KEPT, or at AGAIN after these.
+    """
+
+    seed: int
+    front: pa.Table | None = None
+
+    def numbered(self, rows: Any) -> Any:
+        """The rows with their u; of those in front it is negative."""
+        rows = with_number(rows, ID, self.seed, U)
+        if self.front is None or not self.front.num_rows:
+            return rows
+        rows = rows.mutate(hs_sought=sought(rows[ID]))
+        names, front = rows.columns, ibis.memtable(self.front)
+        joined = rows.left_join(front, [("hs_sought", "hs_wanted")]).select(*names, FRONT)
+        u = (joined[U] >> ibis.literal(1, type="int64")) + joined[FRONT]
+        return joined.mutate(**{U: ibis.ifelse(joined[FRONT].isnull(), joined[U], u)})
+
+
+def sought(id: Any) -> Any:
+    """Ids as they are looked up: whole numbers of 64 bits, or texts."""
+    return id.cast("int64" if is_whole(id) else "string")
+
+
+def is_whole(id: Any) -> bool:
+    """Whether ids are whole numbers of 64 bits."""
+    return bool(id.type().is_integer() and not id.type().is_uint64())
+
+
+def wanted_ids(id: Any, values: Sequence[Any]) -> pa.Array:
+    """Some ids as they are looked up."""
+    if is_whole(id):
+        return pa.array([int(value) for value in values], type=pa.int64())
+    return pa.array([str(value) for value in values], type=pa.string())
+
+
+def own_u(u: NDArray[np.int64]) -> NDArray[np.int64]:
+    """u of items, but for its lowest bit of those that are in front."""
+    return np.asarray(np.where(u < 0, (u & (2**62 - 1)) << 1, u))
+
+
 def read_smallest(
-    source: Source, layout: Layout, groups: Groups, atom: IntArray, limit: IntArray, seed: int
+    source: Source, layout: Layout, groups: Groups, atom: IntArray, limit: IntArray, order: RowOrder
 ) -> Found:
     """One pass: the rows of each group with u at or below its limit, (G,); none where it is < 0."""
     wanted = np.flatnonzero(limit >= 0)
@@ -206,7 +258,7 @@ def read_smallest(
         [f"{n}_of" if n in layout.keys else n for n in small.schema.names]
     )
     with source.reading():
-        rows = with_number(layout.placed(source.table), ID, seed, U)
+        rows = order.numbered(layout.placed(source.table))
         joined = rows.join(
             ibis.memtable(renamed), [(name, f"{name}_of") for name in layout.keys], how="inner"
         )

@@ -20,7 +20,7 @@ from haystat.engines.grid import threshold_grid
 from haystat.engines.labels import read_labels
 from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.outside import near_and_far
-from haystat.engines.passes import Layout, read_groups
+from haystat.engines.passes import Layout, RowOrder, read_groups
 from haystat.engines.records import Lookup
 from haystat.engines.sketch import (
     Sketch,
@@ -103,14 +103,12 @@ class EnginePool:
         self._all: dict[Bins, SketchItems] = {}
         self._by_tag: dict[int, SketchItems] = {}
         self._numbers_of: dict[int, tuple[int, dict[Any, int]]] = {}
-        first = sketch or self._sketched(layout)
-        self._all[()] = self._held((), layout, first)
-        self.size = int(first.atoms.size.sum())
+        if sketch is not None:
+            self._all[()] = self._held((), layout, sketch)
+        self.size = self._counted()
         self.classes = settings.classes
         self.seed = settings.seed
         self.systems = layout.columns.systems
-        self.n_strata = int(first.atoms.stratum.max()) + 1
-        self.tree = settings.tree(self.n_strata)
         self.schema = Schema(
             self.size,
             self.systems,
@@ -135,8 +133,23 @@ class EnginePool:
 
     @property
     def held(self) -> SketchItems:
-        """The sketch without thresholds of a curve."""
+        """The sketch without thresholds of a curve, made when it is asked for.
+
+        The next version of a pool needs another one.
+        """
+        if () not in self._all:
+            self._all[()] = self._held((), self.layout, self._sketched(self.layout))
         return self._all[()]
+
+    @cached_property
+    def n_strata(self) -> int:
+        """Number of strata."""
+        return int(self.held.sketch.atoms.stratum.max()) + 1
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The hierarchy of the strata."""
+        return self.settings.tree(self.n_strata)
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure`, bound to this pool, cannot tell apart."""
@@ -150,15 +163,15 @@ class EnginePool:
         if signature is not None:
             signature = renumber(signature).astype(np.int64)
             code = code * (int(signature.max()) + 1) + signature
-        of_atom = renumber(code).astype(np.int64)
-        n_cells = int(of_atom.max()) + 1
+        parts = renumber(code).astype(np.int64)
+        n_cells = int(parts.max()) + 1
         size = np.zeros(n_cells, dtype=np.int64)
-        np.add.at(size, of_atom, atoms.size)
-        first = first_like_most(of_atom, atoms.predictions, atoms.size)
+        np.add.at(size, parts, atoms.size)
+        first = first_like_most(parts, atoms.predictions, atoms.size)
         example = held.outputs(held.index(first, np.zeros_like(first)))
-        of_item = cast(NDArray[np.int32], CellOf(of_atom))
-        shares = self._mean_prior(held, of_atom, size)
-        signals = cell_signals(held.layout.signals, held.sketch, of_atom, size, first)
+        of_item = cast(NDArray[np.int32], CellOf(parts))
+        shares = self._mean_prior(held, parts, size)
+        signals = cell_signals(held.layout.signals, held.sketch, parts, size, first)
         cells = Cells(atoms.stratum[first], size, shares, example, of_item, signals=signals)
         outside = near_and_far(held.sketch)
         if outside is None:
@@ -168,14 +181,13 @@ class EnginePool:
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""
-        of_atom = cast(CellOf, cells.of_item).of_atom
-        held = self._held_for(measure)
+        parts, held = of_atom(cells), self._held_for(measure)
         if not self.classes:
             spread = self.summary.spread
-            return binned_number_losses(measure, held, of_atom, cells.size, spread, self.outputs)
+            return binned_number_losses(measure, held, parts, cells.size, spread, self.outputs)
         if measure.signature(cells.example) is not None:
             return equal_losses(measure, cells.example, len(self.classes))
-        return binned_losses(measure, held, of_atom, cells.size, len(self.classes))
+        return binned_losses(measure, held, parts, cells.size, len(self.classes))
 
     def ordered(self, seed: int) -> Self:
         """The pool itself: its order was fixed when it was opened."""
@@ -192,8 +204,7 @@ class EnginePool:
 
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""
-        of_atom = cast(CellOf, cells.of_item).of_atom
-        return MergedOrder(self._of(cells.example.index), of_atom, cells.size)
+        return MergedOrder(self._of(cells.example.index), of_atom(cells), cells.size)
 
     def label_counts(self, measure: Measure, cells: Cells, column: str) -> IntArray:
         """Items of each cell under each label, (K, C), from known labels in a column: one pass."""
@@ -205,8 +216,7 @@ class EnginePool:
         held = self._held_for(measure)
         found = read_labels(self.source, held.layout, held.sketch.groups, column)
         counts = np.zeros((len(cells), len(self.classes)), dtype=np.int64)
-        of_atom = cast(CellOf, cells.of_item).of_atom
-        np.add.at(counts, of_atom[held.sketch.atom_of], found)
+        np.add.at(counts, of_atom(cells)[held.sketch.atom_of], found)
         return counts
 
     def blocks(self, problem: Any, measure: Measure) -> Blocks:
@@ -245,13 +255,14 @@ class EnginePool:
 
     def id_of(self, index: int) -> Any:
         """The user's id of an item."""
-        held = self._by_tag[index >> TAG_BITS]
+        tag = index >> TAG_BITS
+        held = self._by_tag[tag] if tag else self.held
         return held.sketch.items.id.item(held.row(index))  # quicker than an element of numpy
 
     def index_of(self, item: Any) -> int:
         """The item with this id, provided that it is among the candidates."""
         value = plain_id(item)
-        for held in self._all.values():
+        for held in {(): self.held, **self._all}.values():
             found = self._numbers(held).get(value) if type(value) in (int, str) else None
             if found is not None:
                 return found
@@ -295,6 +306,21 @@ class EnginePool:
             digest.update(groups.signal_sum.tobytes())
         return digest.hexdigest()[:16]
 
+    def sketch_of(self, measure: Measure) -> Sketch:
+        """The sketch that cells of a measure are made of."""
+        return self._held_for(measure).sketch
+
+    def layout_of(self, measure: Measure) -> Layout:
+        """How rows are put into the groups of that sketch."""
+        return self._held_for(measure).layout
+
+    def claimed(self) -> tuple[IntArray, FloatArray]:
+        """Size of each stratum, and the positive share that its scores claim, (L,) each."""
+        atoms = self.held.sketch.atoms
+        size = np.zeros(self.n_strata, dtype=np.int64)
+        np.add.at(size, atoms.stratum, atoms.size)
+        return size, prior.rounded(self._mean_prior(self.held, atoms.stratum, size)[:, 1])
+
     def _mean_prior(self, held: SketchItems, of_atom: IntArray, size: IntArray) -> FloatArray:
         """Mean prior p(y|x) of each cell, (K, C)."""
         n_classes, columns, sketch = len(self.classes), self.layout.columns, held.sketch
@@ -325,11 +351,18 @@ class EnginePool:
                 "column: Within(measure, column=…, equals=…)"
             )
         bins = tuple(fact for fact in facts if isinstance(fact, ScoreBin))
+        if not bins:
+            return self.held
         if bins not in self._all:
             grids = tuple((b.system_index, threshold_grid(b.grid)) for b in bins)
             layout = replace(self.layout, bins=grids)
             self._all[bins] = self._held(bins, layout, self._sketched(layout))
         return self._all[bins]
+
+    def _counted(self) -> int:
+        """Number of items."""
+        sketch = self._all[()].sketch if self._all else None
+        return self.summary.size if sketch is None else int(sketch.atoms.size.sum())
 
     def _sketched(self, layout: Layout) -> Sketch:
         """Count the groups of a layout and fetch the first items of each atom."""
@@ -355,7 +388,11 @@ class EnginePool:
     ) -> Sketch:
         """The sketch with all items up to a limit (A,)."""
         source = self._source("further items of a cell")
-        return fetched(source, layout, sketch, limit, n_wanted, seed)
+        return fetched(source, layout, sketch, limit, n_wanted, self._order(seed))
+
+    def _order(self, seed: int) -> RowOrder:
+        """The order of the items of each cell."""
+        return RowOrder(seed)
 
     def _held(self, bins: Bins, layout: Layout, sketch: Sketch) -> SketchItems:
         def fetch(known: Sketch, limit: IntArray, n_wanted: IntArray) -> Sketch:
@@ -372,7 +409,8 @@ class EnginePool:
         return held
 
     def _of(self, index: IntArray) -> SketchItems:
-        return self._by_tag[int(index[0]) >> TAG_BITS if len(index) else 0]
+        tag = int(index[0]) >> TAG_BITS if len(index) else 0
+        return self._by_tag[tag] if tag else self.held
 
     def _numbers(self, held: SketchItems) -> dict[Any, int]:
         """The numbers of all candidates by id."""
@@ -392,3 +430,8 @@ class EnginePool:
                 "the pool where its rows are"
             )
         return self.source
+
+
+def of_atom(cells: Cells) -> IntArray:
+    """The cell of each atom, (A,), of cells that an engine's pool made."""
+    return cast(CellOf, cells.of_item).of_atom

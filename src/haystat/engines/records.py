@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from haystat.core.arguments import brief
 from haystat.engines.columns import ID, Columns
+from haystat.engines.passes import sought, wanted_ids
 from haystat.engines.side_tables import Side, Unblocked
 from haystat.engines.source import Source, find_source
 from haystat.errors import BadOption, PoolChanged, PoolError
@@ -162,13 +163,10 @@ def _looked_up(table: Source, key: str, keys: Sequence[Any], names: Sequence[str
 
 def _joined(source: Source, id: Any, ids: NDArray[Any], names: list[str]) -> pa.Table:
     """The rows of a table with these ids."""
-    whole = id.type().is_integer() and not id.type().is_uint64()
-    values = [int(v) if whole else str(v) for v in ids.tolist()]
-    kind = pa.int64() if whole else pa.string()
-    wanted = ibis.memtable(pa.table({"hs_wanted": pa.array(values, type=kind)}))
+    wanted = ibis.memtable(pa.table({"hs_wanted": wanted_ids(id, ids.tolist())}))
     with source.reading():
         rows = source.table.select(**{ID: id}, **{name: source.table[name] for name in names})
-        rows = rows.mutate(hs_sought=rows[ID].cast("int64" if whole else "string"))
+        rows = rows.mutate(hs_sought=sought(rows[ID]))
         joined = rows.join(wanted, [("hs_sought", "hs_wanted")], how="inner")
         return joined.select(ID, *names).to_pyarrow()
 

@@ -123,19 +123,24 @@ def read_signals(
     given: Mapping[str, str],
     classes: tuple[Any, ...],
     thresholds: Sequence[float],
+    n_more: int = 0,
 ) -> tuple[EngineSignal, ...]:
-    """The signals of a pool, by passes over their columns."""
+    """The signals of a pool that has n_more beside them, by passes over their columns."""
     if not given:
         return ()
     _check(source, given, classes)
     n_systems = len(columns.systems)
-    plain = _with_votes(source, columns, given, classes, thresholds)
+    values = {place_name(i): signal_values(source.table, c) for i, c in enumerate(given.values())}
+    plain = with_votes(source.table, columns, values, classes, thresholds)
     kinds = [source.table[column].type() for column in given.values()]
     with source.reading():
         ends = _ends(plain, kinds)
     n_predictions = ends["n"] * n_systems
     share = ends["votes"] / n_predictions
-    threshold, starts = threshold_place(ends["votes"], n_predictions), starts_of(len(given))
+    threshold, starts = (
+        threshold_place(ends["votes"], n_predictions),
+        starts_of(len(given) + n_more),
+    )
     found = []
     for i, (name, column) in enumerate(given.items()):
         rows = plain.select(
@@ -152,20 +157,19 @@ def read_signals(
                 span = ends[f"low{i}"], ends[f"high{i}"]
                 counts = _counted(rows, span, _missing(ends, i), threshold, starts)
         ladder = make_ladder(counts, threshold, starts)
-        found.append(_signal(name, column, ladder, cuts=tuple(ladder.cuts.tolist())))
+        found.append(signal_of(name, column, ladder, cuts=tuple(ladder.cuts.tolist())))
     return tuple(found)
 
 
-def _with_votes(
-    source: Source,
+def with_votes(
+    table: Any,
     columns: Columns,
-    given: Mapping[str, str],
+    further: Mapping[str, Any],
     classes: tuple[Any, ...],
     thresholds: Sequence[float],
 ) -> Any:
-    """The rows with signals, how many systems predict them positive, and whether most do."""
-    signals = {place_name(i): signal_values(source.table, c) for i, c in enumerate(given.values())}
-    plain = columns.plain(source.table, classes, thresholds, **signals)
+    """The rows with further columns, how many systems predict them positive, and if most do."""
+    plain = columns.plain(table, classes, thresholds, **further)
     votes = plain[prediction_name(0)]
     for system in range(1, len(columns.systems)):
         votes = votes + plain[prediction_name(system)]
@@ -174,7 +178,8 @@ def _with_votes(
     return plain.mutate(**{CHOSEN: most.cast("int64")})
 
 
-def _signal(name: str, column: str, ladder: Ladder, **further: Any) -> EngineSignal:
+def signal_of(name: str, column: str, ladder: Ladder, **further: Any) -> EngineSignal:
+    """A signal that is told by a ladder; further: its cuts or levels."""
     place, band = tuple(ladder.place.tolist()), tuple(ladder.band.tolist())
     return EngineSignal(name, column, ladder.n_values == 2, place, band, **further)
 
@@ -286,7 +291,7 @@ def _of_levels(
     ladder = make_ladder(Counts(different, different, size, chosen, *lacking), threshold, starts)
     rung = ladder.rung(value)
     at = Ladder(ladder.cuts, ladder.place[rung], ladder.band[rung], ladder.n_values, ladder.gap)
-    return _signal(name, column, at, levels=tuple(one[VALUE] for one in known))
+    return signal_of(name, column, at, levels=tuple(one[VALUE] for one in known))
 
 
 def _counted(

@@ -18,10 +18,12 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.checks import refuse_duplicates
 from haystat.engines.columns import Columns, fact_name, prediction_name
 from haystat.engines.passes import (
+    LEVEL,
     PLACE,
     Found,
     Groups,
     Layout,
+    RowOrder,
     band_names,
     bin_names,
     read_smallest,
@@ -69,6 +71,12 @@ class Sketch:
     atom_of: IntArray
     items: Found
 
+    def levels(self) -> IntArray:
+        """The level of each atom, (A,), of a layout that has them."""
+        level = np.zeros(len(self.atoms), dtype=np.int64)
+        level[self.atom_of] = self.groups.column(LEVEL)
+        return level
+
     def start(self) -> IntArray:
         """Where the candidates of each atom begin, and the end of the last, (A + 1,)."""
         return np.searchsorted(self.items.atom, np.arange(len(self.atoms) + 1))
@@ -80,7 +88,8 @@ def make_atoms(layout: Layout, groups: Groups, cut: Cut) -> tuple[Atoms, IntArra
     codes = [stratum]
     predicted = [prediction_name(i) for i in layout.systems] if layout.classes else []
     facts = [fact_name(i) for i in range(len(layout.columns.facts))]
-    for name in [*predicted, *facts, *bin_names(layout), *band_names(layout)]:
+    level = [LEVEL] if layout.levels else []
+    for name in [*predicted, *facts, *bin_names(layout), *band_names(layout), *level]:
         codes.append(np.unique(groups.column(name), return_inverse=True)[1].astype(np.int64))
     _, example, atom_of = np.unique(
         np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
@@ -115,7 +124,7 @@ def fetched(
     sketch: Sketch,
     limit: IntArray,
     n_wanted: IntArray,
-    seed: int,
+    order: RowOrder,
     factor: int = FACTOR,
 ) -> Sketch:
     """The sketch with all items up to `limit` (A,), where that is more than it has.
@@ -126,7 +135,7 @@ def fetched(
     more = limit > atoms.limit
     wanted = np.where(more, limit, -1)
     found = read_smallest(
-        source, layout, sketch.groups, sketch.atom_of, wanted[sketch.atom_of], seed
+        source, layout, sketch.groups, sketch.atom_of, wanted[sketch.atom_of], order
     )
     check_complete(source, atoms, found, wanted)
     old = sketch.items
@@ -139,7 +148,7 @@ def fetched(
     short = got < np.minimum(n_wanted, atoms.size)
     if short.any():  # one time in a thousand million: ask for more of these
         again = np.where(short, thresholds(atoms.size, factor * int(n_wanted.max())), atoms.limit)
-        return fetched(source, layout, result, again, n_wanted, seed, FACTOR * factor)
+        return fetched(source, layout, result, again, n_wanted, order, FACTOR * factor)
     return result
 
 

@@ -102,24 +102,41 @@ def _header(pool: EnginePool, show: list[str]) -> dict[str, Any]:
             "engine": source.engine,
             "whole": pool.size == pool.summary.size,  # else there are pairs that were not blocked
         },
-        "summary": asdict(replace(pool.summary, score_range=_text(pool.summary.score_range))),  # type: ignore[arg-type]
-        "columns": asdict(layout.columns),
+        "summary": asdict(replace(pool.summary, score_range=array_text(pool.summary.score_range))),  # type: ignore[arg-type]
         "show": show,
-        "thresholds": layout.thresholds,
-        "probabilities": layout.probabilities,
+        **layout_text(layout),
         **_signals(pool),
-        "ladders": [[column, _grid(grid)] for column, grid in layout.ladders],
         "cut": {
             "method": pool.cut.method,
             "n_strata": pool.cut.n_strata,
-            "position": None if pool.cut.position is None else _text(pool.cut.position),
+            "position": None if pool.cut.position is None else array_text(pool.cut.position),
         },
-        "key": _table_text(sketch.groups.key),
-        "groups": {name: _text(getattr(sketch.groups, name)) for name in GROUPS},
-        "atom_of": _text(sketch.atom_of),
-        "atoms": {name: _text(getattr(sketch.atoms, name)) for name in ATOMS},
-        "facts": _table_text(pa.table({n: _arrow(v) for n, v in sketch.atoms.facts.items()})),
+        "key": table_text(sketch.groups.key),
+        "groups": {name: array_text(getattr(sketch.groups, name)) for name in GROUPS},
+        "atom_of": array_text(sketch.atom_of),
+        "atoms": {name: array_text(getattr(sketch.atoms, name)) for name in ATOMS},
+        "facts": table_text(pa.table({n: _arrow(v) for n, v in sketch.atoms.facts.items()})),
     }
+
+
+def layout_text(layout: Layout) -> dict[str, Any]:
+    """How rows are put into groups, but for bins and signals."""
+    return {
+        "columns": asdict(layout.columns),
+        "thresholds": layout.thresholds,
+        "probabilities": layout.probabilities,
+        "ladders": [[column, grid_text(grid)] for column, grid in layout.ladders],
+    }
+
+
+def layout_from(given: dict[str, Any], classes: tuple[Any, ...]) -> Layout:
+    """The same again, with signals if there are any."""
+    names: dict[str, Any] = given["columns"]
+    names = {n: tuple(v) if isinstance(v, list) else v for n, v in names.items()}
+    ladders = tuple((column, grid_from(grid)) for column, grid in given["ladders"])
+    thresholds, probabilities = (tuple(given[name]) for name in ("thresholds", "probabilities"))
+    signals = signals_from(given)
+    return Layout(Columns(**names), classes, thresholds, ladders, probabilities, signals=signals)
 
 
 def _signals(pool: EnginePool) -> dict[str, Any]:
@@ -129,12 +146,13 @@ def _signals(pool: EnginePool) -> dict[str, Any]:
         return {}
     return {
         "signals": [asdict(one) for one in pool.layout.signals],
-        "signal_sum": _text(groups.signal_sum),
-        "bands": _text(atoms.bands),
+        "signal_sum": array_text(groups.signal_sum),
+        "bands": array_text(atoms.bands),
     }
 
 
-def _signals_from(header: dict[str, Any]) -> tuple[EngineSignal, ...]:
+def signals_from(header: dict[str, Any]) -> tuple[EngineSignal, ...]:
+    """The signals of a header."""
     given: list[dict[str, Any]] = header.get("signals", [])
     found = []
     for one in given:
@@ -148,33 +166,25 @@ ATOMS = ("stratum", "size", "predictions", "bins", "limit")
 
 
 def _parts(header: dict[str, Any], table: pa.Table) -> dict[str, Any]:
-    names: dict[str, Any] = header["columns"]
-    names = {n: tuple(v) if isinstance(v, list) else v for n, v in names.items()}
-    columns = Columns(**names)
-    ladders = tuple((column, _grid_from(grid)) for column, grid in header["ladders"])
     cut = header["cut"]
-    position = None if cut["position"] is None else _array(cut["position"])
+    position = None if cut["position"] is None else array_from(cut["position"])
     given = header["summary"]
     numbers, ids = given["number_range"], given["id_range"]
-    given |= {"score_range": _array(given["score_range"]), "id_range": tuple(ids)}
+    given |= {"score_range": array_from(given["score_range"]), "id_range": tuple(ids)}
     given["number_range"] = None if numbers is None else tuple(numbers)
     settings = header["settings"] | {"classes": tuple(header["settings"]["classes"])}
-    layout = Layout(
-        columns,
-        settings["classes"],
-        tuple(header["thresholds"]),
-        ladders,
-        tuple(header["probabilities"]),
-        signals=_signals_from(header),
+    layout = layout_from(header, settings["classes"])
+    columns = layout.columns
+    groups = Groups(
+        table_from(header["key"]), **{n: array_from(header["groups"][n]) for n in GROUPS}
     )
-    groups = Groups(_table_from(header["key"]), **{n: _array(header["groups"][n]) for n in GROUPS})
     if layout.signals:
-        groups = replace(groups, signal_sum=_array(header["signal_sum"]))
-    facts = _table_from(header["facts"])
+        groups = replace(groups, signal_sum=array_from(header["signal_sum"]))
+    facts = table_from(header["facts"])
     atoms = Atoms(
-        **{name: _array(header["atoms"][name]) for name in ATOMS},
+        **{name: array_from(header["atoms"][name]) for name in ATOMS},
         facts={n: facts[n].to_numpy(zero_copy_only=False) for n in facts.column_names},
-        bands=_array(header["bands"]) if layout.signals else None,
+        bands=array_from(header["bands"]) if layout.signals else None,
     )
     items = sorted_found(table, len(columns.systems))
     shown = [SHOWN + name for name in header["show"]]
@@ -183,43 +193,48 @@ def _parts(header: dict[str, Any], table: pa.Table) -> dict[str, Any]:
         "header": header,
         "summary": Summary(**given),
         "layout": layout,
-        "cut": Cut(ladders, cut["method"], cut["n_strata"], position),
+        "cut": Cut(layout.ladders, cut["method"], cut["n_strata"], position),
         "settings": settings,
         "lookup": Lookup(None, replace(columns, show=tuple(header["show"])), {}, kept),
-        "sketch": Sketch(atoms, groups, _array(header["atom_of"]), items),
+        "sketch": Sketch(atoms, groups, array_from(header["atom_of"]), items),
     }
 
 
-def _grid(grid: Grid) -> dict[str, Any]:
-    return {**asdict(grid), "edges": _text(grid.edges)}
+def grid_text(grid: Grid) -> dict[str, Any]:
+    """A grid as JSON."""
+    return {**asdict(grid), "edges": array_text(grid.edges)}
 
 
-def _grid_from(given: dict[str, Any]) -> Grid:
-    return Grid(**{**given, "edges": _array(given["edges"])})
+def grid_from(given: dict[str, Any]) -> Grid:
+    """The grid of `grid_text`."""
+    return Grid(**{**given, "edges": array_from(given["edges"])})
 
 
 def _arrow(values: NDArray[Any]) -> pa.Array:
     return pa.array(values.tolist() if values.dtype.kind == "O" else values)
 
 
-def _text(values: NDArray[Any]) -> dict[str, Any]:
+def array_text(values: NDArray[Any]) -> dict[str, Any]:
     """An array bit for bit."""
     content = base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
     return {"type": values.dtype.str, "shape": values.shape, "content": content}
 
 
-def _array(given: dict[str, Any]) -> NDArray[Any]:
+def array_from(given: dict[str, Any]) -> NDArray[Any]:
+    """The array of `array_text`."""
     values = np.frombuffer(base64.b64decode(given["content"]), dtype=given["type"])
     return values.reshape(given["shape"]).copy()
 
 
-def _table_text(table: pa.Table) -> str:
+def table_text(table: pa.Table) -> str:
+    """An Arrow table as text."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return base64.b64encode(sink.getvalue().to_pybytes()).decode()
 
 
-def _table_from(text: str) -> pa.Table:
+def table_from(text: str) -> pa.Table:
+    """The table of `table_text`."""
     with pa.ipc.open_stream(base64.b64decode(text)) as reader:
         return reader.read_all()

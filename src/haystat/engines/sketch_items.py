@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.engines.passes import Layout
+from haystat.engines.passes import Layout, own_u
 from haystat.engines.sketch import Sketch
 from haystat.errors import UnknownItem
 from haystat.measures.outputs import Outputs
@@ -132,7 +132,7 @@ class MergedOrder:
     def first(self, cell: int, n: int) -> tuple[IntArray, FloatArray]:
         """The n items of `cell` with the smallest u, fewer if it has fewer; u in [0, 1)."""
         item, u = self._run(cell, n)
-        return item[:n], as_shares(u[:n])
+        return item[:n], as_shares(own_u(u[:n]))
 
     def prepare(self, n: Sequence[int]) -> Sequence[int]:
         """Fetch the first n (K,) items of all cells that lack some, in one pass."""

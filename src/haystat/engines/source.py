@@ -36,13 +36,15 @@ class Source:
     """Rows behind an engine.
 
     table is an Ibis table. name is what messages call it. files are those that it is read from,
-    with what they looked like when the pool was opened; none of a table that is not ours.
+    with what they looked like when the pool was opened; none of a table that is not ours. before:
+    further rows that the table is joined with.
     """
 
     table: Any
     name: str
     pattern: str | None = None
     files: tuple[tuple[str, int, int], ...] = ()
+    before: Source | None = None
 
     @property
     def engine(self) -> str:
@@ -56,6 +58,8 @@ class Source:
 
     def check(self) -> None:
         """Raise unless the files are what they were."""
+        if self.before is not None:
+            self.before.check()
         if self.pattern is None:
             return
         now = files_of(self.pattern)
@@ -67,6 +71,38 @@ class Source:
                 f"{(gone or changed)[0]} {what} since the pool was opened; open the pool again, "
                 "from files that nobody writes to"
             )
+
+    @property
+    def is_database(self) -> bool:
+        """Whether the file is a database with tables of its own."""
+        return self.pattern is not None and self.pattern.lower().endswith(DATABASES)
+
+    @property
+    def table_name(self) -> str | None:
+        """The name of the table in its database."""
+        return str(self.table.get_name()) if self.is_database else None
+
+    def same_rows(self, other: Source) -> bool:
+        """Whether another source has the very same rows."""
+        if self.pattern is None or other.pattern is None:
+            return bool(self.table.equals(other.table))
+        mine, others = ((one.files, one.engine, one.table_name) for one in (self, other))
+        return mine == others
+
+    def beside(self, other: Source) -> Any:
+        """The same rows where those of another source are, to be joined with them."""
+        mine, others = self.table.get_backend(), other.table.get_backend()
+        if mine is others:
+            return self.table
+        if self.pattern is not None and self.is_database and self.pattern == other.pattern:
+            return others.table(self.table_name)
+        if self.pattern is None or self.is_database or mine.name != others.name:
+            raise BadOption(
+                f"{self.name} ({self.engine}) and {other.name} ({other.engine}) cannot be joined; "
+                "put both tables into Parquet files, or into one database, and name one engine"
+            )
+        with _opening(self.pattern):
+            return _from_files(self.pattern, self.pattern.lower(), others)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

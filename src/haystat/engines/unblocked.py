@@ -155,14 +155,17 @@ class UnblockedPool(EnginePool):
         parts = self.source, self.summary, self.layout, self.cut, settings, self.lookup
         return UnblockedPool(*parts, space=self.space, missed=self._missed, near=self._near)
 
-    def _sketched(self, layout: Layout) -> Sketch:
-        sketch = super()._sketched(layout)
-        n = self.space.size - self.summary.size
-        if n < 0:
+    def _counted(self) -> int:
+        if self.space.size < self.summary.size:
             raise PoolError(
                 f"{self.summary.size} blocked pairs of tables that have {self.space.size}; are "
                 "the tables whole, and is each pair there once?"
             )
+        return self.space.size
+
+    def _sketched(self, layout: Layout) -> Sketch:
+        sketch = super()._sketched(layout)
+        n = self.space.size - self.summary.size
         if n == 0:
             return sketch
         whole = with_outside(sketch, n, self._near, self._missed, self._score())

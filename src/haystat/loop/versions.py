@@ -39,63 +39,73 @@ UNITS = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
 @dataclass(frozen=True)
 class Version:
-    """The next version of a pool, and the answers about the items that were drawn before.
+    """The next version of a pool, and the answers about the items that were drawn before, by id.
 
-    seed is that of its draws; answers from before `oldest` were left out; ancestors are the seeds
-    of the versions before it.
+    pool is a VersionPool, or behind an engine an EngineVersion. seed is that of its draws; answers
+    from before `oldest` were left out; ancestors are the seeds of the versions before it.
     """
 
     name: str
     number: int
     seed: int
-    pool: VersionPool
-    answers: dict[int, Answer]
+    pool: Any
+    answers: Mapping[Any, Answer]
     oldest: datetime | None
     ancestors: tuple[int, ...]
 
     def settings(self) -> dict[str, Any]:
         """What the version adds to the settings of an evaluation."""
-        drawn = self.pool.drawn
         about = {
             "name": self.name,
             "number": self.number,
             "ancestors": list(self.ancestors),
             "oldest": None if self.oldest is None else stamp(self.oldest),
             "order": self.pool.seed,
+            "inclusion": self.pool.drawn.inclusion.tolist(),
+        }
+        return {"version": about | self._of_pool()}
+
+    def _of_pool(self) -> dict[str, Any]:
+        """What was drawn of the pool before, as it is written down."""
+        pool = self.pool
+        if hasattr(type(pool), "still_there"):
+            from haystat.engines.version_file import encode_version  # Ibis is slow to import
+
+            return encode_version(pool)
+        drawn = pool.drawn
+        about: dict[str, Any] = {
             "level": _packed(drawn.level.astype(_width(drawn.inclusion))),
-            "inclusion": drawn.inclusion.tolist(),
             "item": drawn.item.tolist(),
         }
         if drawn.share:
             about |= {"ask_again": drawn.share, "again": drawn.again.tolist()}
-        if self.pool.earlier is not None:
-            about["earlier"] = _packed(self.pool.earlier)
-        if self.pool.to_fit:
-            about["fitted_to"] = [self.answers[item].label for item in drawn.item.tolist()]
-        return {"version": about}
+        if pool.earlier is not None:
+            about["earlier"] = _packed(pool.earlier)
+        if pool.to_fit:
+            about["fitted_to"] = _labels(pool, self.answers)
+        return about
 
     def entry(self, cells: Cells) -> dict[str, Any]:
         """The first entry of the version's journal: labels as a stage that is answered."""
         return {"name": self.name, **carried_data(self.pool, cells, self.answers)}
 
 
-def carried_data(pool: VersionPool, cells: Cells, told: Mapping[int, Answer]) -> dict[str, Any]:
-    """Answers about the items that were drawn before, by position, as a journal keeps them.
+def carried_data(pool: Any, cells: Cells, told: Mapping[Any, Answer]) -> dict[str, Any]:
+    """Answers about the items that were drawn before, by id, as a journal keeps them.
 
     Where a share s is asked about again, two stages follow each other: what is kept was drawn with
     the probability p (1 - s), and the questions that are asked again bring that to p.
     """
     assert cells.before is not None
     inclusion, n_drawn, drawn = cells.before.inclusion, cells.before.drawn, pool.drawn
-    n_again = np.bincount(cells.of_item[drawn.again], minlength=len(cells))
-    ranks = np.zeros_like(n_drawn), n_drawn - n_again, n_drawn
+    ranks = np.zeros_like(n_drawn), n_drawn - pool.again_in(cells), n_drawn
     order = pool.candidates(cells)
 
     def stage(first: IntArray, end: IntArray, chance: FloatArray) -> dict[str, Any]:
         rows, answers = [], []
         for cell in np.flatnonzero(end > first).tolist():
             for rank in range(int(first[cell]), int(end[cell])):
-                known = told[order.take(cell, rank)]
+                known = told[pool.id_of(order.take(cell, rank))]
                 rows.append([known.item, cell, 1, 1 / float(chance[cell])])
                 answers.append([known.label, known.who, known.time, known.reason])
         found = {"labels": len(rows), "new": rows, "again": [], "answers": answers}
@@ -109,7 +119,7 @@ def carried_data(pool: VersionPool, cells: Cells, told: Mapping[int, Answer]) ->
 
 def next_version(
     state: State,
-    old: Pool,
+    old: Any,
     settings: Mapping[str, Any],
     pool: Any,
     name: str | None,
@@ -132,26 +142,61 @@ def next_version(
     given = f"v{number}" if name is None else checked_text("the name of a version", name)
     if not given or len(given) > LONGEST_NAME:
         raise BadOption(f"the name of a version has 1 to {LONGEST_NAME} characters, not {name!r}")
-    place = places_in(in_memory(old), in_memory(pool))
     oldest = None if max_age is None else now - age(max_age)
     inclusion, told = carried(state, oldest)
+    seed = version_seed(int(settings["seed"]), number)
+    behind = hasattr(type(pool), "layout_of")
+    follow = _following_behind_engine if behind else _following_in_memory
+    order = order_seed(old.seed or 0, number)
+    version = follow(state, old, pool, inclusion, told, seed, order, most_levels, float(ask_again))
+    answers = {answer.item: answer for answer in told.values()}
+    ancestors = (*ancestors_of(settings), int(settings["seed"]))
+    return Version(given, number, seed, version, answers, oldest, ancestors)
+
+
+def _following_in_memory(
+    state: State,
+    old: Any,
+    pool: Any,
+    inclusion: FloatArray,
+    told: Mapping[int, Answer],
+    seed: int,
+    order: int,
+    most_levels: int,
+    ask_again: float,
+) -> VersionPool:
+    pool = in_memory(pool)
+    place = places_in(in_memory(old), pool)
     of_item = inclusion[old.cells(state.measure).of_item]
     kept = np.zeros(old.size, dtype=bool)
     kept[list(told)] = True
     there = place >= 0
-    seed = version_seed(int(settings["seed"]), number)
     chance, was_drawn = np.where(there, of_item[place], 0.0), there & kept[place]
     keys = keys_of(pool.ids)
     drawn = Drawn.of(chance, was_drawn, keys, seed, most_levels)
-    drawn = drawn.asking_again(float(ask_again), keys, seed) if ask_again else drawn
-    answers = {item: told[int(place[item])] for item in drawn.item.tolist()}
+    drawn = drawn.asking_again(ask_again, keys, seed) if ask_again else drawn
     earlier = earlier_steps(old, pool, place)
-    label = [answers[item].label for item in drawn.item.tolist()]
+    label = [told[int(place[item])].label for item in drawn.item.tolist()]
     pool = fitted_to(with_earlier(pool, earlier), drawn.item, label)
-    order = order_seed(old.seed or 0, number)
-    version = VersionPool.following(pool, drawn, order, earlier=earlier)
-    ancestors = (*ancestors_of(settings), int(settings["seed"]))
-    return Version(given, number, seed, version, answers, oldest, ancestors)
+    return VersionPool.following(pool, drawn, order, earlier=earlier)
+
+
+def _following_behind_engine(
+    state: State,
+    old: Any,
+    pool: Any,
+    inclusion: FloatArray,
+    told: Mapping[int, Answer],
+    seed: int,
+    order: int,
+    most_levels: int,
+    ask_again: float,
+) -> Any:
+    from haystat.engines.version import following  # Ibis is slow to import
+
+    place = {answer.item: index for index, answer in told.items()}
+    how = (state.measure, inclusion, place, seed, order, most_levels, ask_again)
+    return following(old, pool, *how)
 
 
 def carried(state: State, oldest: datetime | None) -> tuple[FloatArray, dict[int, Answer]]:
@@ -189,6 +234,10 @@ def version_pool(settings: Mapping[str, Any], pool: Any) -> Any:
     about = settings.get("version")
     if about is None:
         return pool
+    if "engine" in about:
+        from haystat.engines.version_file import decode_version  # Ibis is slow to import
+
+        return decode_version(about, pool)
     level = _unpacked(about["level"], _width(about["inclusion"]))
     if len(level) != pool.size:
         raise BadOption(
@@ -224,6 +273,10 @@ def fitted_to(pool: Pool, item: IntArray, label: Sequence[Any]) -> Pool:
     """The pool with its signals fitted to labels of items, (n,) each; None is no label."""
     told = [number for number, one in enumerate(label) if one is not None]
     return pool.fitted(item[told], [label[k] for k in told]) if pool.to_fit else pool
+
+
+def _labels(pool: VersionPool, answers: Mapping[Any, Answer]) -> list[Any]:
+    return [answers[pool.id_of(item)].label for item in pool.drawn.item.tolist()]
 
 
 def _packed(numbers: NDArray[Any]) -> str:

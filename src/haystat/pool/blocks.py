@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -73,14 +74,20 @@ def _mean_losses(
 
 def refined(finer: Cells, cells: Cells, known: Measure, measure: Measure, n_classes: int) -> Blocks:
     """Blocks from cells that know what both the design's measure and another one see of an item."""
-    both = np.stack([finer.stratum, np.asarray(known.grouping(finer.example))])
-    coarse = np.stack([cells.stratum, np.asarray(known.grouping(cells.example))])
-    place = {pair: row for row, pair in enumerate(zip(*coarse.tolist(), strict=True))}
-    cell = np.array([place[pair] for pair in zip(*both.tolist(), strict=True)], dtype=np.int64)
+    place = {kind: row for row, kind in enumerate(_kinds(cells, known))}
+    cell = np.array([place[kind] for kind in _kinds(finer, known)], dtype=np.int64)
     code = np.asarray(measure.grouping(finer.example))
     order = np.lexsort((code, cell))
     example = finer.example.take(order)
     return blocks_like(cell[order], code[order], finer.size[order], example, measure, n_classes)
+
+
+def _kinds(cells: Cells, known: Measure) -> list[tuple[Any, ...]]:
+    """What tells cells of a measure apart, and what is told of a finer cell."""
+    columns = [cells.stratum, np.asarray(known.grouping(cells.example))]
+    columns += [] if cells.signals is None else list(cells.signals.band.T)
+    columns += [] if cells.before is None else [cells.before.inclusion]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def blocks_like(

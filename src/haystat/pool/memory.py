@@ -367,6 +367,11 @@ class Pool(Shown):
         n_patterns = int(self.signals.pattern.max()) + 1
         return renumber(self.stratum.astype(np.int64) * n_patterns + self.signals.pattern)
 
+    def claimed(self) -> tuple[IntArray, FloatArray]:
+        """Size of each stratum, and the positive share that its scores claim, (L,) each."""
+        size = np.bincount(self.stratum, minlength=self.n_strata)
+        return size, prior.rounded(self._mean_prior(self.stratum, size)[:, 1])
+
     def _deviation(self, cells: Cells) -> FloatArray:
         """Prior standard deviation of a label in each cell, (K,)."""
         if self._deviations is None:

@@ -249,14 +249,3 @@ def _mean_of_others(coordinates: Coordinates) -> FloatArray:
     first = _most_telling(coordinates)
     rest = [_told(*pair)[0] for name, pair in coordinates.items() if name not in first]
     return np.asarray(np.mean(np.nan_to_num(rest).astype(np.float64), axis=0))
-
-
-def places(values: FloatArray) -> Places:
-    """t = -logit(mid-rank) among the items that have the signal, (M,)."""
-    from scipy.stats import rankdata  # takes half a second to import
-
-    known = ~np.isnan(values)
-    rank = (rankdata(-values[known]) - 0.5) / known.sum()
-    place = np.full(len(values), np.nan, dtype=np.float32)
-    place[known] = np.log1p(-rank) - np.log(rank)
-    return place

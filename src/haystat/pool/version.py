@@ -32,7 +32,6 @@ from haystat.pool.permanent_numbers import (
     round_keys,
     unit_numbers,
 )
-from haystat.pool.signals import places
 from haystat.pool.strata import renumber
 
 MOST_LEVELS = 64  # of inclusion probabilities that are kept apart
@@ -78,19 +77,11 @@ class Drawn:
         them, and as many of their drawn items are put back at random as that takes.
         """
         values, number = np.unique(inclusion, return_inverse=True)
-        number = number.reshape(-1)
-        lowest = _levels(values, most)
-        level = lowest[number]
-        item = np.flatnonzero(drawn)
-        kept = np.full(len(item), True)
-        thinned = np.flatnonzero(values[level[item]] < inclusion[item])
-        if len(thinned):
-            chance = values[level[item[thinned]]] / inclusion[item[thinned]]
-            u = permanent_numbers(keys[item[thinned]], seed + THINNING) * 2.0**-63
-            kept[thinned] = u < chance
-        used, level = np.unique(level, return_inverse=True)
-        width = np.uint8 if len(used) <= 256 else np.int64
-        return cls(level.reshape(-1).astype(width), values[used], item[kept])
+        lowered, level_of = levels_of(values, most)
+        level, item = level_of[number.reshape(-1)], np.flatnonzero(drawn)
+        kept = is_kept(lowered[level[item]] / inclusion[item], keys[item], seed)
+        width = np.uint8 if len(lowered) <= 256 else np.int64
+        return cls(level.astype(width), lowered, item[kept])
 
 
 def is_asked_again(keys: IntArray, seed: int, share: float) -> BoolArray:
@@ -98,7 +89,19 @@ def is_asked_again(keys: IntArray, seed: int, share: float) -> BoolArray:
     return np.asarray(as_shares(permanent_numbers(keys, seed + AGAIN)) < share)
 
 
-def _levels(values: FloatArray, most: int) -> IntArray:
+def is_kept(chance: FloatArray, keys: IntArray, seed: int) -> BoolArray:
+    """Which of some drawn items stay so, each with a chance; keys (n,) are those of their ids."""
+    u = permanent_numbers(keys, seed + THINNING) * 2.0**-63
+    return np.asarray((chance >= 1) | (u < chance))
+
+
+def levels_of(values: FloatArray, most: int) -> tuple[FloatArray, IntArray]:
+    """The probability of each level, and the level of each of ascending probabilities (n,)."""
+    used, level = np.unique(_lowered(values, most), return_inverse=True)
+    return values[used], level.reshape(-1)
+
+
+def _lowered(values: FloatArray, most: int) -> IntArray:
     """The position of the value that each of ascending values is lowered to."""
     ratio = 1.0
     while True:
@@ -176,6 +179,10 @@ class VersionPool(Pool):
             apart=None if self.apart is None else self.apart[example],
         )
 
+    def again_in(self, cells: Cells) -> IntArray:
+        """Items of each cell that are asked about again, (K,)."""
+        return np.bincount(cells.of_item[self.drawn.again], minlength=len(cells))
+
     def candidates(self, cells: Cells, seed: int | None = None) -> Any:
         """The items of each cell in the order asked about: first those drawn before."""
         return DrawnFirst(super().candidates(cells, seed), self, cells)
@@ -192,7 +199,8 @@ class DrawnFirst:
         self._pool = pool
         self._front: dict[int, list[int]] = {}
         again = np.isin(pool.drawn.item, pool.drawn.again)
-        item = pool.drawn.item[np.argsort(again, kind="stable")]
+        ids = [pool.id_of(position) for position in pool.drawn.item.tolist()]
+        item = pool.drawn.item[np.lexsort((unit_numbers(ids, pool.seed or 0), again))]
         for cell, position in zip(cells.of_item[item].tolist(), item.tolist(), strict=True):
             self._front.setdefault(cell, []).append(position)
         self._drawn = set(item.tolist())
@@ -225,23 +233,42 @@ class DrawnFirst:
 
 
 def earlier_steps(old: Pool, new: Pool, place: IntArray) -> NDArray[np.uint8] | None:
-    """Where the score before put each item of the new pool, (M,), in steps; 0 if it had none.
+    """Where the score before put the stratum of each item of the new pool, (M,), in steps.
 
-    place (M,) is that of the items in the old pool, -1 where they are new. If the scores are the
-    same, it is the score before those. None where it can tell nothing of two classes.
+    It is 0 where it had none. place (M,) is that of the items in the old pool, -1 where they are
+    new. If the scores are the same, it is the score before those. None where it can tell nothing of
+    two classes.
     """
     there = place >= 0
     if len(new.classes) != 2 or not there.any():
         return None
     steps = getattr(old, "earlier", None)
     if not np.array_equal(old.scores[place[there]], new.scores[there]):
-        mean = np.mean([places(column) for column in old.scores.T], axis=0)
-        step = np.round(mean / STEP).clip(1 - MIDDLE, MIDDLE - 1) + MIDDLE
-        steps = step.astype(np.uint8)
+        steps = stratum_steps(*old.claimed())[old.stratum]
     if steps is None:
         return None
     found = np.where(there, steps[place], np.uint8(0))
-    return found if len(np.unique(found[found > 0])) > 2 else None
+    return found if tells_something(found) else None
+
+
+def stratum_steps(size: IntArray, claimed: FloatArray) -> NDArray[np.uint8]:
+    """Steps of t = -logit(rank), at the middle of each stratum, (L,).
+
+    Strata have a size and a positive share that their scores claim, by which they are ranked:
+    strata need not have been cut from a score.
+    """
+    order = np.argsort(claimed, kind="stable")
+    total, upto = int(size.sum()), np.cumsum(size[order])
+    rank = np.empty(len(size))
+    rank[order] = (total - upto + size[order] / 2) / total
+    place = np.log1p(-rank) - np.log(rank)
+    step = np.round(place / STEP).clip(1 - MIDDLE, MIDDLE - 1) + MIDDLE
+    return np.asarray(step.astype(np.uint8))
+
+
+def tells_something(steps: NDArray[np.uint8]) -> bool:
+    """Whether items of some steps can be told apart by them."""
+    return len(np.unique(steps[steps > 0])) > 2
 
 
 def with_earlier(pool: Pool, steps: NDArray[np.uint8] | None) -> Pool:

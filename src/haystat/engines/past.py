@@ -1,0 +1,151 @@
+"""What the rows of a pool were in the pool before it: their kind, and so their level.
+
+A row of the next version is looked up in the table before by its id; where both pools are columns
+of one table it is the same row, and nothing is joined. There it was in a group. Groups whose items
+were equally likely to be drawn, and lay in one stratum, are of one kind. From its kind a row has
+the level of its inclusion probability, and the step of its earlier score (pool/version.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+
+from haystat.core.arrays import IntArray
+from haystat.engines.columns import ID, score_name
+from haystat.engines.passes import LEVEL, Layout, sought
+from haystat.engines.signals import CHOSEN, VOTES, with_votes
+from haystat.engines.source import Source
+
+KIND, EARLIER = "hs_kind", "hs_earlier"
+BEFORE_THAT, DIFFERS = "hs_before_that", "hs_differs"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What follows from the kind of a row: level (k,), and step (k,) of the earlier score.
+
+    Rows that are new have new_level and no step. step is 0 where there is none; without any the
+    earlier score is that of the pool before.
+    """
+
+    level: tuple[int, ...]
+    new_level: int
+    step: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Past:
+    """The pool before: its source, how its rows are put into groups, and the kind of each.
+
+    key is an Arrow table with the keys of the groups, kind (G,). past is what that pool knows of
+    the one before it.
+    """
+
+    source: Source
+    layout: Layout
+    key: pa.Table
+    kind: IntArray
+    told: Told | None = None
+    past: Past | None = None
+    _kept: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether rows of the pool before have an earlier score."""
+        return any(one.column == EARLIER for one in self.layout.signals)
+
+    def with_levels(self, source: Source, layout: Layout, names: Sequence[str]) -> Any:
+        """Columns of the rows of a pool, with LEVEL, and EARLIER, which is null where missing."""
+        assert self.told is not None  # what is told is worked out before it is asked for
+        rows = self.with_kinds(source, layout, names)
+        step = self.told.step or (0,) * len(self.told.level)
+        known = {"hs_kind_of": np.arange(len(step)), LEVEL: self.told.level, "hs_step": step}
+        small = ibis.memtable(pa.table({n: pa.array(v, pa.int64()) for n, v in known.items()}))
+        joined = rows.left_join(small, [(KIND, "hs_kind_of")])
+        rows = joined.select(*names, BEFORE_THAT, LEVEL, "hs_step")
+        earlier = rows[BEFORE_THAT]
+        if self.told.step is not None:
+            earlier = rows.hs_step.nullif(0).cast("float64")
+        level = rows[LEVEL].fill_null(self.told.new_level)
+        return rows.select(*names, **{LEVEL: level, EARLIER: earlier})
+
+    def with_kinds(self, source: Source, layout: Layout, names: Sequence[str]) -> Any:
+        """Columns of the rows of a pool with KIND, null where they are new, and their past.
+
+        BEFORE_THAT is the earlier score that they had. Scores of the pool before come along.
+        """
+        names = list(dict.fromkeys(names))
+        kept = [KIND, BEFORE_THAT, *self._old_scores]
+        if self.source.same_rows(source):
+            table = self._rows(source, [*needed(self.layout), *names])
+            mine = {f"hs_kept{i}": name for i, name in enumerate(names)}
+            rows = self._placed(table, {our: table[name] for our, name in mine.items()})
+            named = {name: rows[our] for our, name in mine.items()}
+            return rows.select(**named, **{name: rows[name] for name in kept})
+        wanted = tuple([*names, str(id(source.table))])
+        if wanted not in self._kept:  # a join takes longer than all else: it is done once
+            old = self._rows(replace(self.source, table=self.source.beside(source)))
+            old = self._placed(old, {})
+            old = old.select(*kept, hs_old_id=sought(old[ID]))
+            new = source.table.select(*names, hs_new_id=sought(layout.columns.id_of(source.table)))
+            joined = new.left_join(old, [("hs_new_id", "hs_old_id")]).select(*names, *kept)
+            self._kept[wanted] = joined.cache()
+        return self._kept[wanted]
+
+    @property
+    def _old_scores(self) -> list[str]:
+        return [f"hs_old_{score_name(i)}" for i in self.layout.systems]
+
+    def _rows(self, source: Source, names: Sequence[str] | None = None) -> Any:
+        """The rows of the pool before, from its source or one that has the same rows."""
+        if self.past is None:
+            return source.table
+        names = list(dict.fromkeys(names or needed(self.layout)))
+        return self.past.with_levels(source, self.layout, names)
+
+    def _placed(self, table: Any, further: Mapping[str, Any]) -> Any:
+        """Rows of the pool before with their kind, and further columns."""
+        earlier = table[EARLIER] if self.has_earlier else ibis.null("float64")
+        rows = self.layout.placed(table, **{BEFORE_THAT: earlier}, **further)
+        keys = self.layout.keys
+        known = {f"{name}_of": self.key[name] for name in keys}
+        known[KIND] = pa.array(self.kind.astype(np.int64))
+        joined = rows.inner_join(ibis.memtable(pa.table(known)), [(n, f"{n}_of") for n in keys])
+        scores = [score_name(i) for i in self.layout.systems]
+        rows = joined.select(ID, BEFORE_THAT, *further, KIND, *scores)
+        return rows.rename(dict(zip(self._old_scores, scores, strict=True)))
+
+
+def needed(layout: Layout) -> list[str]:
+    """The columns of a table that a layout reads."""
+    columns = layout.columns
+    own = [*columns.id, *columns.scores, *columns.predictions, *columns.facts]
+    own += [one.column for one in layout.signals if one.column != EARLIER]
+    single = [name for name in (columns.deviation, columns.stratum) if name is not None]
+    return list(dict.fromkeys([*own, *columns.probabilities, *single]))
+
+
+def counted(past: Past, source: Source, layout: Layout) -> pa.Table:
+    """One pass: rows of each kind and earlier score, `n`, and what is predicted of them.
+
+    `differs` are those whose scores are others than before.
+    """
+    with source.reading():
+        rows = past.with_kinds(source, layout, needed(layout))
+        differs: Any = ibis.literal(1, type="int64")
+        if len(layout.systems) == len(past.layout.systems):
+            scores = zip(layout.systems, past._old_scores, strict=True)
+            unlike = [layout.columns.score(rows, i) != rows[old] for i, old in scores]
+            differs = sum((one.cast("int64") for one in unlike[1:]), unlike[0].cast("int64"))
+            differs = (differs > 0).cast("int64").fill_null(0)
+        further = {KIND: rows[KIND], BEFORE_THAT: rows[BEFORE_THAT], DIFFERS: differs}
+        plain = with_votes(rows, layout.columns, further, layout.classes, layout.thresholds)
+        sums = {"n": plain.count(), "differs": plain[DIFFERS].sum(where=plain[KIND].notnull())}
+        sums |= {"votes": plain[VOTES].sum(), "chosen": plain[CHOSEN].sum()}
+        return plain.group_by([KIND, BEFORE_THAT]).agg(**sums).to_pyarrow()
