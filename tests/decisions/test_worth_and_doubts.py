@@ -8,6 +8,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 import haystat as hs
@@ -94,6 +96,40 @@ def test_pools_that_look_wrong_are_questioned(kind):
     pool = hs.Pool(turn(score), strata=8, **options)
     with pytest.warns(PoolWarning, match=said):
         hs.Evaluation(pool, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda score: {"scores": -score, "predictions": (score >= 0).astype(int)},  # a distance
+        lambda score: {"scores": score, "threshold": 0.0, "probabilities": expit(-score)},
+        lambda score: {
+            "scores": {"a": -score, "b": -score},
+            "predictions": {"a": (score >= 0).astype(int), "b": (score >= 1).astype(int)},
+        },
+    ],
+)
+def test_scores_that_fall_where_predictions_rise_are_questioned(given):
+    score = np.random.default_rng(0).normal(-3, 1.5, 500)
+    with pytest.warns(PoolWarning, match=r"in \d+% of the pairs.*Turn the scores round"):
+        hs.Evaluation(hs.Pool(**given(score), strata=16), random_state=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_that_say_nothing_about_the_predictions_are_not_questioned(seed):
+    rng = np.random.default_rng(seed)
+    pool = hs.Pool(rng.normal(size=2000), (rng.random(2000) < 0.05).astype(int), strata=32)
+    assert hs.Evaluation(pool, random_state=0).doubts == []
+
+
+def test_the_share_of_pairs_is_that_of_all_pairs():
+    """Against the ROC curve's area of scikit-learn, with every item in a stratum of its own."""
+    rng = np.random.default_rng(3)
+    score = np.round(rng.normal(size=40), 1)
+    said = (score + rng.normal(0, 0.5, 40) < -0.8).astype(int)
+    strata = np.unique(score, return_inverse=True)[1]
+    with pytest.warns(PoolWarning, match=f"in {1 - roc_auc_score(said, score):.0%} of the pairs"):
+        hs.Evaluation(hs.Pool(score, said, strata=strata), random_state=0)
 
 
 def test_one_score_for_all_has_no_threshold_to_choose():

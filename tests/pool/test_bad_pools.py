@@ -65,7 +65,9 @@ class TestScores:
 
     @pytest.mark.parametrize("bad", [0.5, np.zeros((2, 2, 2)), np.zeros((4, 3)), np.zeros((4, 1))])
     def test_shape(self, bad):
-        refused(BadScore, r"have shape \(.*give one score an item.*\(M, 2\); several systems", bad)
+        refused(
+            BadScore, r"have shape \(.*one score an item.*\(M, 2\); several systems.*classes=", bad
+        )
 
     @pytest.mark.parametrize("empty", [[], np.zeros((0, 2)), {"a": []}])
     def test_no_items(self, empty):

@@ -9,6 +9,7 @@ from haystat.pool.base import AnyPool
 from haystat.pool.problem import Problem
 
 NEARLY_ALL = 0.9  # of the items predicted positive, from which scores look reversed
+TURNED = 0.25  # of the pairs of a predicted positive and a negative, in which it is higher
 
 
 class PoolWarning(UserWarning):
@@ -31,7 +32,28 @@ def pool_doubts(pool: AnyPool, problem: Problem) -> list[str]:
             told_apart = schema.scored and low < high
             scores = f"Its scores go from {low:g} to {high:g}" if told_apart else ""
             found += _about(schema.systems[column], share, scores)
-    return found
+    return found + _order_doubts(problem)
+
+
+def _order_doubts(problem: Problem) -> list[str]:
+    """Whether what the scores, or the prior, claim falls where more systems predict positive."""
+    cells = problem.cells
+    said = cells.example.predictions.mean(axis=1)
+    positive, negative = cells.size * said, cells.size * (1 - said)
+    if not (positive.any() and negative.any()) or np.ptp(cells.prior[:, 1]) == 0:
+        return []
+    _, place = np.unique(cells.prior[:, 1], return_inverse=True)
+    below = np.bincount(place, negative)
+    rank = np.cumsum(below) - below / 2  # ties count as one half
+    agreeing = float(positive @ rank[place]) / float(positive.sum() * negative.sum())
+    if agreeing >= TURNED:
+        return []
+    return [
+        "Items that are predicted positive have lower scores, or lower `probabilities`, than the "
+        f"others in {1 - agreeing:.0%} of the pairs, so that labels are sought at the wrong end. "
+        "Turn the scores round if low ones mean positive, such as distances, and give the "
+        "probability of the second class, or let the predictions be made by a `threshold`."
+    ]
 
 
 def _about(system: str, share: float, scores: str) -> list[str]:

@@ -71,7 +71,8 @@ def checked_scores(name: str, values: ArrayLike, n_classes: int) -> FloatArray:
     if scores.ndim != 1 and (scores.ndim != 2 or scores.shape[1] != n_classes):
         raise BadScore(
             f"scores of {name!r} have shape {scores.shape}; give one score an item, (M,), or one "
-            f"an item and class, (M, {n_classes}); several systems go in a dict"
+            f"an item and class, (M, {n_classes}); several systems go in a dict, and other classes "
+            "than 0 and 1 are named by classes="
         )
     with np.errstate(invalid="ignore"):
         usable = scores.min() >= -LARGEST and scores.max() <= LARGEST
