@@ -115,25 +115,29 @@ def _line(found: pd.DataFrame) -> str:
 
 
 def stage_time(only: str) -> None:
-    """Processor time of a stage of 50 labels, answers taken and items chosen."""
+    """Mean processor time of a stage of 50 labels, answers taken and items chosen, at 500 to 1,500.
+
+    With signals and without in turn, so that what else runs on the machine slows both alike.
+    """
     for name, frame, own in evaluated(only):
         labels = frame["label"].to_numpy(int)
-        row = []
+        scores, hard = frame[f"score_{own}"].to_numpy(float), frame[f"pred_{own}"].to_numpy(int)
+        evaluations, spent = [], np.zeros((20, 2))
         for signals in ({}, dict(list(systems(frame, own).items())[:2])):
-            scores, hard = frame[f"score_{own}"].to_numpy(float), frame[f"pred_{own}"].to_numpy(int)
             pool = hs.Pool(scores, hard, signals=signals or None)
-            evaluation = hs.Evaluation(pool, "f1", random_state=0)
-            evaluation.run(lambda items: labels[items], budget=500, batch_size=50)  # noqa: B023
-            spent = []
-            queries = evaluation.ask(50)
-            for _ in range(20):
-                answers = {query.item: int(labels[query.item]) for query in queries}
+            evaluations.append(hs.Evaluation(pool, "f1", random_state=0))
+            evaluations[-1].run(lambda items: labels[items], budget=500, batch_size=50)  # noqa: B023
+        asked = [evaluation.ask(50) for evaluation in evaluations]
+        for row in spent:
+            for k, evaluation in enumerate(evaluations):
+                answers = {query.item: int(labels[query.item]) for query in asked[k]}
                 begin = time.process_time()
                 evaluation.tell(answers)
-                queries = evaluation.ask(50)
-                spent.append(time.process_time() - begin)
-            row.append(1e3 * float(np.median(spent)))
-        print(f"{name}: a stage takes {row[0]:.1f} ms, with two signals {row[1]:.1f} ms")
+                asked[k] = evaluation.ask(50)
+                row[k] = 1e3 * (time.process_time() - begin)
+        one, two = spent.mean(axis=0)
+        print(f"{name}: a stage takes {one:.1f} ms, with two signals {two:.1f} ms, ", end="")
+        print(f"{two / one:.2f} times as long, at most {spent[:, 1].max():.1f} ms", flush=True)
 
 
 def judge_of(labels: np.ndarray, sees: np.ndarray | float, seed: int) -> np.ndarray:

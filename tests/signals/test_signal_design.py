@@ -24,8 +24,12 @@ def problem_of(signals):
 
 def after(design, problem, told):
     """The state after the labels of some items."""
+    return observed(design, problem, design.start(problem, np.random.default_rng(0)), told)
+
+
+def observed(design, problem, state, told):
+    """The state after the labels of some further items."""
     _, _, label = hidden_pool()
-    state = design.start(problem, np.random.default_rng(0))
     cell = problem.cells.of_item[told].astype(np.int64)
     once = np.ones(len(told))
     batch = Batch(cell, label[told], once, once, once > 0)
@@ -50,6 +54,25 @@ def test_sizes_of_items_are_a_mixture_with_those_of_a_pool_without_signals(n_tol
     expected = 0.7 * by_item["trusting"] + 0.3 * by_item["alone"]
     np.testing.assert_allclose(by_item["mixed"], expected, rtol=1e-6)
     assert np.abs(by_item["trusting"] / by_item["alone"] - 1).max() > 0.5
+
+
+def test_models_are_fitted_again_when_there_are_a_tenth_more_labels():
+    _, second, label = hidden_pool()
+    problem, design = problem_of({"second": second}), Assisted()
+    items = np.random.default_rng(5).permutation(SIZE)
+    state = after(design, problem, items[:300])
+    later = observed(design, problem, state, items[300:329])
+    for one, before in ((later, state), (later.plain, state.plain)):
+        np.testing.assert_array_equal(one.share, before.share)
+        np.testing.assert_array_equal(one.labelled.sum(axis=0), np.bincount(label[items[:329]]))
+    again = observed(design, problem, later, items[329:330])
+    at_once = observed(design, problem, state, items[300:330])
+    for one, other, before in (
+        (again, at_once, state),
+        (again.plain, at_once.plain, state.plain),
+    ):
+        np.testing.assert_array_equal(one.share, other.share)
+        assert not np.array_equal(one.share, before.share)
 
 
 def test_predicted_positives_that_a_signal_speaks_against_are_looked_into():

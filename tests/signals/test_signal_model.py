@@ -177,6 +177,36 @@ def test_labels_known_from_before_go_with_signals():
     assert low <= truth <= high
 
 
+@pytest.mark.parametrize("kind", ["census", "found", "sample"])
+def test_with_labels_known_from_before_signals_may_be_worth_nothing_too(kind):
+    """The view without signals tells of the known labels what that of a pool without any does."""
+    score, second, label = hidden_pool()
+    rng = np.random.default_rng(8)
+    chance = np.where(score >= 0, 0.9, 0.05)
+    items = np.flatnonzero(rng.random(SIZE) < chance).tolist()
+    inclusion = tuple(chance[items].tolist()) if kind == "sample" else ()
+    known = hs.Known(kind, {item: int(label[item]) for item in items}, inclusion)
+    states = []
+    for signals in ({"second": second}, None):
+        pool = hs.Pool(score, threshold=0.0, signals=signals)
+        evaluation = hs.Evaluation(pool, "f1", random_state=0, known=known)
+        evaluation.run(lambda items: label[items], budget=100, batch_size=50)
+        states.append(evaluation.state.ledger.state)
+    helped, alone = states
+    plain = helped.view.plain
+    assert plain.model.curve.hints is None
+    assert plain.model.size.sum() == alone.view.model.size.sum()
+    counts = np.zeros_like(helped.labelled), np.zeros_like(alone.labelled)
+    told = [one.events(count) for one, count in zip((plain, alone.view), counts, strict=True)]
+    # Ranks of cells that known labels cut apart differ a little.
+    np.testing.assert_allclose(*(np.sum(one, axis=1) for one in told), rtol=0.05)
+    if kind == "sample":
+        assert plain.events(counts[0])[0].sum() > 100
+        assert plain.without_samples().events(counts[0])[0].sum() == 0
+        assert helped.view.without_samples().plain.events(counts[0])[0].sum() == 0
+    assert helped.plain.labelled.sum() == helped.labelled.sum()
+
+
 def test_a_signal_that_is_turned_round_cuts_the_same_cells():
     score, second, _ = hidden_pool()
     one, other = (

@@ -34,6 +34,7 @@ from haystat.pool.base import View
 from haystat.pool.problem import Problem
 
 FAR = 0.05  # of the labels go to items that are told to be far from positive, to see that they are
+REFIT = 1.1  # times as many labels make it worth while to fit both models, where there are signals
 METHOD = 6  # counted up whenever the same labels would lead to other draws or estimates
 
 
@@ -42,7 +43,7 @@ class AssistedState:
     """The problem as the model sees it, labels per cell and class (K, C), the key of all clocks.
 
     share (K, C) is the model's, for the sizes; modes (G, p) are where its next fit starts. plain is
-    the same without signals, where there are some.
+    the same without signals, where there are some; then both were last fitted to n_fitted labels.
     """
 
     view: LabelView
@@ -51,6 +52,7 @@ class AssistedState:
     share: FloatArray
     modes: FloatArray
     plain: AssistedState | None = None
+    n_fitted: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,10 @@ class Assisted(ModelSettings, Design):
         return self.fitted(problem, replace(_unfitted(view, labelled, key), plain=plain))
 
     def observe(self, problem: Problem, state: AssistedState, batch: Batch) -> AssistedState:
-        return self.fitted(problem, replace(state, labelled=count_labels(state.labelled, batch)))
+        labelled = count_labels(state.labelled, batch)
+        if state.plain is not None and labelled.sum() < REFIT * state.n_fitted:
+            return replace(state, labelled=labelled, plain=replace(state.plain, labelled=labelled))
+        return self.fitted(problem, replace(state, labelled=labelled))
 
     def choose(
         self,
@@ -190,7 +195,8 @@ class Assisted(ModelSettings, Design):
         plain = state.plain
         if plain is not None:
             plain = self.fitted(problem, replace(plain, labelled=state.labelled))
-        return replace(state, share=share, modes=mixture.fits.mode, plain=plain)
+        modes, n_fitted = mixture.fits.mode, int(state.labelled.sum())
+        return replace(state, share=share, modes=modes, plain=plain, n_fitted=n_fitted)
 
     def _before(self, problem: Problem) -> tuple[FloatArray, Start | None]:
         """Inclusion (K,) before the first stage, and where the clocks stand then."""

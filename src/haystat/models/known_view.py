@@ -35,7 +35,9 @@ class KnownView(LabelView):
 
     def without_samples(self) -> KnownView:
         """The same, as if there had been no sample."""
-        return replace(self, sample_n=0 * self.sample_n, sample_events=0 * self.sample_events)
+        plain = self.plain.without_samples() if isinstance(self.plain, KnownView) else None
+        n, events = 0 * self.sample_n, 0 * self.sample_events
+        return replace(self, sample_n=n, sample_events=events, plain=plain)
 
     def classes_of_events(self, labelled: IntArray) -> FloatArray:
         return super().classes_of_events(labelled * self.counted[:, None])
@@ -59,17 +61,25 @@ def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
     )
     size = int(inside.size.sum())
     view = label_view(replace(problem, cells=inside, size=size, known=None), settings)
-    nearest = _nearest(problem, kept)
+    return _with_known(view, known, kept, _nearest(problem, kept))
+
+
+def _with_known(view: LabelView, known: KnownCells, kept: IntArray, nearest: IntArray) -> KnownView:
+    """A view of the kept cells as one of all (K,), each seen as the nearest (K,) of those kept.
+
+    The view without signals, where there are some, knows the same labels.
+    """
+    plain = None if view.plain is None else _with_known(view.plain, known, kept, nearest)
     regions = replace(
         view.regions, of_cell=view.regions.of_cell[nearest], first=kept[view.regions.first]
     )
     reference = view.reference[nearest]
     n, events = _of_samples(known, regions, reference)
     group = view.group[nearest]
-    counted = described & (known.kind != KINDS["sample"])
+    counted = (known.kind != KINDS["found"]) & (known.kind != KINDS["sample"])
     parts = tuple(part[nearest] for part in view.parts)
     found = view.model, regions, reference, group, view.other, counted, n, events
-    return KnownView(*found, parts=parts)
+    return KnownView(*found, parts=parts, plain=plain)
 
 
 def _nearest(problem: Problem, kept: IntArray) -> IntArray:
