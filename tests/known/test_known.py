@@ -276,3 +276,21 @@ def test_an_estimate_at_a_level_of_next_to_nothing_has_a_worth(scored):
     scores, truth = scored
     estimate = answered(hs.Evaluation(hs.Pool(scores), random_state=0), truth, 50)
     assert estimate.at(1e-300).worth.shape == (1,)
+
+
+@pytest.mark.parametrize("kind", ["found", "census", "sample"])
+def test_groups_are_estimated_with_known_labels_too(scored, kind):
+    """Cells are cut by group after those of known labels are taken out of the model."""
+    scores, truth = scored
+    group = np.arange(len(scores)) % 2
+    top = np.flatnonzero(scores >= np.quantile(scores, 0.99))
+    items = np.arange(0, len(scores), 50) if kind == "sample" else top
+    chance = {"inclusion": 0.02} if kind == "sample" else {}
+    known = getattr(hs.Known, kind)(labels_of(truth, items), **chance)
+    pool = hs.Pool(scores, columns={"group": group}, seed=1)
+    evaluation = hs.Evaluation(pool, known=known, random_state=2)
+    answered(evaluation, truth, 400)
+    found = evaluation.estimate("prevalence", by="group")
+    shares = [truth[group == one].mean() for one in (0, 1)]
+    low, high = found.intervals.T
+    assert np.all((low <= shares) & (shares <= high))

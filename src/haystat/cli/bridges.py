@@ -91,6 +91,7 @@ def export(
                 raise BadOption(f"there is nothing to write for {form.tool}")
             done = {"file": str(out), "answers": write(opened, out)}
     count = f"{done['tasks']} tasks" if "tasks" in done else f"{done['answers']} answers"
+    count = count if form.tasks or form.answers else f"the estimate from {count}"
     say(as_json, done, f"{count} written to {out}")
 
 

@@ -81,7 +81,10 @@ def show_estimate(out: Console, estimate: Estimate) -> None:
         table = plain_table("", "value", "low", "high")
         rows = zip(estimate.components, estimate.values, estimate.intervals, strict=True)
         for name, value, (low, high) in list(rows)[:MOST_ROWS]:
-            table.add_row(name, f"{value:.4f}", f"{low:.4f}", f"{high:.4f}")
+            known = [
+                f"{number:.4f}" if np.isfinite(number) else "–" for number in (value, low, high)
+            ]
+            table.add_row(name, *known)
         out.print(table)
         if len(estimate.values) > MOST_ROWS:
             out.print(f"… {len(estimate.values) - MOST_ROWS} more; --json shows all")

@@ -89,7 +89,7 @@ def side_by_side(
     joint estimates it as one, for how its components vary together, where the terms of the parts
     are not about the same draws.
     """
-    warnings = tuple(dict.fromkeys(text for part in parts for text in part.warnings))
+    warnings = _warnings(parts)
     uncertain = [part.by_draw for part in parts if len(part.terms)]
     if all(uncertain):
         rows = max(len(part.terms) for part in parts)
@@ -122,6 +122,18 @@ def side_by_side(
         parts=tuple(parts),
         tails=_joined([part.tails for part in parts]),
         by_draw=all(uncertain),
+    )
+
+
+def _warnings(parts: Sequence[Estimate]) -> tuple[str, ...]:
+    """What is said of any of them, each text once, with the measures unless it is about all."""
+    about: dict[str, list[str]] = {}
+    for part in parts:
+        for text in dict.fromkeys(part.warnings):
+            about.setdefault(text, []).append(part.measure)
+    return tuple(
+        text if len(names) == len(parts) else f"{', '.join(names)}: {text}"
+        for text, names in about.items()
     )
 
 

@@ -58,6 +58,7 @@ def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
         example=cells.example.take(kept),
         known=None,
         signals=None if cells.signals is None else cells.signals.take(kept),
+        apart=None if cells.apart is None else cells.apart[kept],
     )
     size = int(inside.size.sum())
     view = label_view(replace(problem, cells=inside, size=size, known=None), settings)
