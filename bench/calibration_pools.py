@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -286,6 +286,14 @@ def multiclass(_: Places) -> Listed:
     yield "digits", _digits
     yield "four even classes", partial(_several, 4, 30_000, None, 20)
     yield "five classes, two rare", partial(_several, 5, 75_000, [0.69, 0.2, 0.1, 0.005, 0.005], 21)
+    skewed, even = 0.65 ** np.arange(10), np.ones(10)
+    yield "ten skewed classes", partial(_claimed, 8_000, skewed, np.log(skewed), 22)
+    yield "ten skewed classes, trained on even ones", partial(_claimed, 8_000, skewed, 0 * even, 23)
+    never = np.where(np.arange(10) == 0, -20.0, 0.0)
+    yield "ten even classes, one never predicted", partial(_claimed, 8_000, even, never, 24)
+    share = np.maximum(np.random.default_rng(25).dirichlet(np.full(30, 0.5)), 0.002)
+    never = np.where(np.arange(30) < 6, -20.0, 0.0)
+    yield "thirty classes, six never predicted", partial(_claimed, 12_000, share, never, 25)
 
 
 def _digits() -> Made:
@@ -308,6 +316,16 @@ def _several(n_classes: int, size: int, weights: list[float] | None, seed: int) 
     )
     n = size // 3
     return scored_by(LogisticRegression(max_iter=1000), x[:n], y[:n], x[n:], y[n:])
+
+
+def _claimed(size: int, share: np.ndarray, offset: np.ndarray, seed: int) -> Made:
+    """Classes in these shares, by log scores with an offset for each class, right or wrong."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(len(share), size, p=share / share.sum())
+    scores = rng.normal(size=(size, len(share))) + offset
+    scores[np.arange(size), labels] += rng.gamma(4, 0.9, size)
+    scores = softmax(scores, axis=1)
+    return scores, scores.argmax(axis=1), labels
 
 
 def generated(places: Places) -> Listed:

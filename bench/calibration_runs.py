@@ -25,7 +25,7 @@ SMALL_BATCH, FEW, BATCH = 25, 100, 50  # labels of a stage until there are FEW, 
 DECIMALS = 12
 TAIL = 0.9  # share of the predicted negatives that are the tail: those of the lowest scores
 TWO_CLASSES = ("f1", "precision", "recall", "accuracy", "pr_curve")
-SEVERAL_CLASSES = ("accuracy", "f1_macro", "recall_rare")
+SEVERAL_CLASSES = ("accuracy", "f1_macro", "recall_macro", "recall_rare")
 DEFAULT = "default"
 
 

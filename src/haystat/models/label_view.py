@@ -13,6 +13,7 @@ import numpy as np
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.models.curve import Curve, mid_ranks, minus_logit
+from haystat.models.event_classes import base_of, corrected
 from haystat.models.posterior import LabelModel
 from haystat.models.ranks import (
     ORDERED,
@@ -31,7 +32,6 @@ from haystat.pool.signals import CellSignals
 
 ASCENT = 4.0  # strata, the least mean length of an ascent; in a random order it is two
 MASS = 0.5  # of the pool, from which the items of one cell are a mass
-JEFFREYS = 0.5  # events that the prior counts for each class they may have; as many as scores say
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class LabelView:
         """Pseudo-counts of the classes of events in each group after some labels, (G, C).
 
         An event stands for as many items as there are to a label in its region, for regions are
-        not asked about alike; a group counts for its effective number of events (Kish).
+        not asked about alike; a group counts for its effective number of events (Kish). Events of
+        all groups correct what is expected of each class.
         """
         found = labelled.astype(np.float64)
         found[np.arange(len(found)), self.reference] = 0.0
@@ -75,7 +76,8 @@ class LabelView:
         np.add.at(stands, self.group, weight * found)
         np.add.at(square, self.group, weight**2 * found)
         per_event = stands.sum(axis=1) / np.maximum(square.sum(axis=1), 1e-300)
-        return np.asarray(self.other + per_event[:, None] * stands)
+        events = per_event[:, None] * stands
+        return np.asarray(corrected(self.other, events) + events)
 
     def shares(self, event_share: FloatArray, labelled: IntArray) -> FloatArray:
         """Share of each class in each cell, (K, C), from the share of events (R,)."""
@@ -141,14 +143,11 @@ def _more_classes(problem: Problem, settings: ModelSettings) -> LabelView:
     everywhere = np.ones(len(regions.first), dtype=bool)
     curve = Curve.along(regions.place, kinds[regions.first], everywhere, ~everywhere, settings)
     model = LabelModel(curve, regions.size, ~everywhere, settings)
-    other = np.zeros((int(group.max()) + 1, n_classes))
-    np.add.at(other, group, cells.prior * size[:, None])
-    other[group, reference] = 0.0
-    claimed = other / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
-    other[:] = JEFFREYS
-    other[group, reference] = 0.0
-    other += JEFFREYS * (n_classes - 1) * claimed
-    return LabelView(model, regions, reference, group, other)
+    claimed = np.zeros((int(group.max()) + 1, n_classes))
+    np.add.at(claimed, group, cells.prior * size[:, None])
+    possible = np.ones(claimed.shape, dtype=bool)
+    possible[group, reference] = False
+    return LabelView(model, regions, reference, group, base_of(claimed, possible))
 
 
 def _groups(problem: Problem) -> IntArray:
