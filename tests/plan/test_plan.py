@@ -82,6 +82,7 @@ def test_other_measures_can_be_planned(pool, measure):
     [
         ({"width": 0}, "width is 0"),
         ({"width": float("nan")}, "width is nan"),
+        ({"width": 10}, "width is 10, and f1 goes from 0 to 1"),
         ({"level": 1.5}, "level is 1.5"),
         ({"interval": "wide"}, "interval is 'wide'"),
         ({"cap": 10}, "cap is 10"),

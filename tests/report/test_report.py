@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+import haystat as hs
 from haystat import measures
 from haystat.report import FORMATS, collect
 from haystat.report.words import spoken
@@ -239,3 +240,18 @@ def test_the_words_of_two_cuts_point_away_from_each_other(make):
     (one, left), (other, right) = sorted(re.findall(place, page), key=lambda found: float(found[1]))
     assert float(left) < float(right)
     assert (one, other) == ("end", "start")
+
+
+def test_many_labels_are_listed_and_the_mean_over_them_is_told_first():
+    rng = np.random.default_rng(0)
+    names = tuple(f"tag {k}" for k in range(9))
+    pool = hs.Pool.multi_label({name: rng.beta(0.4, 3, 200) for name in names}, strata=27)
+    study = hs.Evaluation(pool, measures.PerLabel(measures.F1(), names), random_state=0)
+    study.tell({query.item: int(rng.random() < 0.3) for query in study.ask(200)})
+    report, estimate = collect(study), study.estimate()
+    assert report["summary"][0].startswith(f"f1 macro {estimate.values[-2]:.4g} (")
+    for form in ("html", "md"):
+        written = FORMATS[form](report)
+        assert all(f"f1 {name}" in written for name in (*names, "micro"))
+        assert f"{estimate.intervals[3, 1]:.4g}" in written
+        assert "components" not in written

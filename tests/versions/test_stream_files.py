@@ -137,5 +137,5 @@ def test_the_alarm_of_a_study_is_that_of_its_days(run, tmp_path):
     np.testing.assert_allclose(
         [look["evidence"] for look in found["looks"]], [look.evidence for look in alarm.looks]
     )
-    assert "Alarm: recall below 0.8; evidence of 20 is enough" in run(*words, code=1)
+    assert "Alarm that recall has fallen below 0.8: the evidence is" in run(*words, code=1)
     assert "No alarm" in run("alarm", "s.haystat", "--below", "0.8")

@@ -114,6 +114,11 @@ def test_a_pool_that_is_in_no_file_or_gone_is_named(tabled, study_file):
     with calling(in_memory) as caller:
         found = caller.post("/api/next", given)
         assert (found.status_code, "Study.next" in found.json()["error"]) == (422, True)
+    source = PoolFile(str(path.parent / "february.csv"), ("score",), "id", engine="duckdb")
+    hs.Study.create(path.parent / "large.haystat", source).close()
+    with calling(path.parent / "large.haystat") as caller:
+        found = caller.post("/api/next", given)
+        assert (found.status_code, "use haystat next" in found.json()["error"]) == (422, True)
 
 
 def test_a_judges_reasons_wait_for_the_answer_in_a_version_too(tmp_path):

@@ -39,12 +39,14 @@ def alarm(
         about = {"measure": made.measure.name, "below": made.below, "level": made.level}
         print_json({**about, "raised": made.raised, "looks": looks})
     else:
-        table = plain_table("day", "version", "bets made of 1", "evidence", "")
+        table = plain_table("day", "version", "bets turned 1 into", "evidence", "")
         for look in looks:
             numbers = f"{look['wealth']:.3g}", f"{look['evidence']:.3g}"
             said = "alarm" if look["raised"] else ""
             table.add_row(str(look["day"]), look["version"], *numbers, said)
         console().print(table)
-        said = f"{made.measure.name} below {below:g}; evidence of {1 / (1 - level):g} is enough"
-        console().print(f"{'Alarm' if made.raised else 'No alarm'}: {said}", markup=False)
+        said = f"{made.measure.name} has fallen below {below:g}"
+        evidence = f"the evidence is {max(look['evidence'] for look in looks):.3g}"
+        said = f"{'Alarm' if made.raised else 'No alarm'} that {said}: {evidence}"
+        console().print(f"{said}; an alarm takes {1 / (1 - level):g}.", markup=False)
     raise typer.Exit(int(made.raised))

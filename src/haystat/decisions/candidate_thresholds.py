@@ -40,6 +40,8 @@ class InUse:
     size: int
 
     def __str__(self) -> str:
+        if not self.n_predicted:
+            return f"{self.system}: none of {self.size:,} items predicted positive"
         cut = "predictions of its own" if self.threshold is None else f"cut at {self.threshold:.6g}"
         share = self.n_predicted / max(self.size, 1)
         return f"{self.system}: {cut}, {self.n_predicted:,} items predicted positive ({share:.2%})"

@@ -18,6 +18,7 @@ from haystat.designs.base import Design
 from haystat.display.card import Card
 from haystat.display.plots import plot_labels_needed
 from haystat.display.shown import Shown
+from haystat.errors import BadOption
 from haystat.inference.confidence_sequences import sequence_multiplier
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.loop.loop import RandomState, seed_from
@@ -162,7 +163,7 @@ def plan(
     _check(width, interval, cap, worlds)
     level = checked_level(level)
     chosen = designs.resolve(design, **options)
-    problem = pose(pool, measures.bound(measure, pool.schema))
+    problem = pose(pool, _narrower(measures.bound(measure, pool.schema), width))
     rng = np.random.default_rng(seed_from(random_state))
     made = draw_worlds(problem, worlds, rng)
     widths = partial(interval_widths, interval=interval)
@@ -224,6 +225,17 @@ def _expected(worlds: list[World]) -> tuple[float, float, float]:
 def _quantile(found: FloatArray, share: float) -> int | None:
     value = float(np.quantile(found, share, method="inverted_cdf"))
     return int(np.ceil(value)) if np.isfinite(value) else None
+
+
+def _narrower(measure: Measure, width: float) -> Measure:
+    """The measure; raises if an interval of that width says nothing about it."""
+    low, high = measure.bounds
+    if width >= high - low:
+        raise BadOption(
+            f"width is {width:g}, and {measure.name} goes from {low:g} to {high:g}; give a "
+            f"narrower one, such as {(high - low) / 10:g}"
+        )
+    return measure
 
 
 def _check(width: float, interval: str, cap: int, worlds: int) -> None:

@@ -54,7 +54,8 @@ def checked_numbers(
     except (TypeError, ValueError, OverflowError) as reason:
         raise error(f"{what} must be numbers: {reason}") from None
     if numbers is None:
-        raise error(f"{what} must be numbers, not {given.dtype}; convert them to floats")
+        found = "texts" if given.dtype.kind in "OSUT" else given.dtype
+        raise error(f"{what} must be numbers, not {found}; convert them to floats")
     return numbers
 
 

@@ -27,7 +27,8 @@ from haystat.report.pr_curve import pr_curve
 from haystat.report.summary import summary
 from haystat.report.thresholds import cuts_of
 
-MOST_COMPONENTS = 12
+MOST_COMPONENTS = 102  # a hundred labels and two averages
+FEW = 6  # components that have a card and a chart each
 MOST_POINTS = 80
 ANSWERS = ("answer", "skip", "correction")  # entries of the journal that change an estimate
 #: number of classes -> measures that a report adds; labels that are numbers have none
@@ -69,7 +70,7 @@ def collect(study: Reported, level: float = 0.95, examples: int = 5) -> dict[str
             "study": study.title,
             "status": asdict(study.status()),
             "systems": list(systems),
-            "estimate": estimate.to_dict(MOST_COMPONENTS),
+            "estimate": estimate.to_dict(MOST_COMPONENTS) | {"lead": estimate.lead},
             "also": _also(state, estimate, level),
             "versions": version_rows(study, level),
             "convergence": convergence(study, level),
@@ -101,7 +102,7 @@ def convergence(study: Reported, level: float) -> list[dict[str, Any]]:
         if number in wanted:
             estimate = estimate_state(state, None, level)
             point = {"stage": len(state.ledger.stages), "labels": estimate.n_labels}
-            components = estimate.to_dict(MOST_COMPONENTS)["components"]
+            components = estimate.to_dict(FEW)["components"]
             points.append({**point, "components": components})
     return points
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from haystat.report import words
+from haystat.report.collect import FEW
 from haystat.report.words import number, spelt
 
 Data = Mapping[str, Any]
@@ -65,8 +66,13 @@ def _versions(rows: Sequence[Data]) -> list[str]:
 
 def _headline(report: Data) -> list[str]:
     estimate = report["estimate"]
-    if estimate["n_components"] > 6:
+    every = estimate["components"]
+    if estimate["n_components"] > len(every):
         return [f"{text(estimate['measure'])} has {estimate['n_components']:,} components."]
+    if len(every) > FEW:
+        ends = ("value", "low", "high")
+        rows = [[c["name"], *(words.amount(c["name"], c[end]) for end in ends)] for c in every]
+        return [table(["", "estimate", "from", "to"], rows)]
     lines = []
     for component in estimate["components"]:
         sentences = [

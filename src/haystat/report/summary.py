@@ -24,7 +24,8 @@ def _found(estimate: Data) -> str:
         return "There are no labels yet, so nothing is known."
     if estimate["n_components"] == 1:
         return headline(estimate["components"][0], estimate["level"])
-    shown = estimate["components"][:3]
+    every = estimate["components"]
+    shown = sorted(every, key=lambda c: c is not every[estimate["lead"]])[:3]
     parts = [
         f"{spoken(c['name'])} {amount(c['name'], c['value'])} ({amount(c['name'], c['low'])} to "
         f"{amount(c['name'], c['high'])})"

@@ -15,12 +15,12 @@ from haystat.inference.estimate import Estimate
 from haystat.loop.annotators import agreement
 from haystat.loop.estimates import estimate_state
 from haystat.loop.status import status_of
+from haystat.report.collect import MOST_COMPONENTS
 from haystat.report.words import headline, meaning
 from haystat.study.leases import StudyState
 from haystat.web.progress import progress
 
 N_BARS = 14
-MOST_COMPONENTS = 102  # a hundred labels and two averages
 
 Opinions = Sequence[tuple[Any, str | None, Any]]
 

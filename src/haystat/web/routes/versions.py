@@ -22,8 +22,6 @@ from haystat.web.routes.api import room_of
 from haystat.web.study_folder import StudyFolder
 from haystat.web.upload_limits import check_table
 
-IN_PYTHON = "use haystat next, or Study.next in Python"
-
 
 async def next_version(request: Request, given: models.Next) -> models.Made:
     """Go on with the next version of a study: every label whose item is still there counts."""
@@ -72,8 +70,10 @@ def _taken() -> Iterator[None]:
 def _made(old: Path, path: Path, file: Path, given: models.Next) -> Study:
     with _taken(), Study.open(old, read_only=True) as study:
         known = PoolFile.recorded(study.settings["source"], old)
-        if known is None or known.engine is not None or known.is_sketch:
-            raise Unsuitable(f"the pool of the study is in no file of the folder; {IN_PYTHON}")
+        if known is None:
+            raise Unsuitable("the study was made from a pool in memory; use Study.next in Python")
+        if known.engine is not None or known.is_sketch:
+            raise Unsuitable("the pool of the study is behind an engine; use haystat next")
         source = known.anew(str(file))
         for table in (*filter(Path.exists, known.paths), file):
             check_table(table, {*known.names_of_pool, *known.show})
