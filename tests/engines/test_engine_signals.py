@@ -65,7 +65,7 @@ def assert_same(rows, path, names, run_draws, engine="duckdb", measure="f1", **o
 @pytest.mark.parametrize(
     "names",
     [["old", "verdict"], ["far"], ["reversed", "kind"], ["sparse", "many"], ["steps"],
-     ["old", "kind", "sparse"]],
+     ["old", "kind", "sparse"], ["kind", "many"]],
     ids="-".join,
 )  # fmt: skip
 def test_cells_draws_and_estimates_are_those_of_memory(names, rows, path, run_draws):

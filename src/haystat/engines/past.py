@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 import ibis
 import numpy as np
@@ -95,7 +96,7 @@ class Past:
             old = old.select(*kept, hs_old_id=sought(old[ID]))
             new = source.table.select(*names, hs_new_id=sought(layout.columns.id_of(source.table)))
             joined = new.left_join(old, [("hs_new_id", "hs_old_id")]).select(*names, *kept)
-            self._kept[wanted] = joined.cache()
+            self._kept[wanted] = _stored(joined)
         return self._kept[wanted]
 
     @property
@@ -120,6 +121,15 @@ class Past:
         scores = [score_name(i) for i in self.layout.systems]
         rows = joined.select(ID, BEFORE_THAT, *further, KIND, *scores)
         return rows.rename(dict(zip(self._old_scores, scores, strict=True)))
+
+
+def _stored(rows: Any) -> Any:
+    """The rows in a table of DuckDB's own, which goes with the connection; Spark joins again."""
+    backend = rows.get_backend()
+    if backend.name != "duckdb":
+        return rows
+    # cache() of Ibis drops its table when the process ends, and fails at it.
+    return backend.create_table(f"haystat_{uuid4().hex}", rows, temp=True)
 
 
 def needed(layout: Layout) -> list[str]:
