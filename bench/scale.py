@@ -71,6 +71,7 @@ signals = sys.argv[3].split(",") if len(sys.argv) > 3 else ()
 opened = hs.open_pool(
     sys.argv[1], id="id", score="score", prediction="prediction", signals=signals
 )
+opened.held  # the sketch, which waits until it is wanted
 whole = time.perf_counter() - start
 if len(sys.argv) > 2:
     opened.save(sys.argv[2])

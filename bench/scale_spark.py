@@ -118,6 +118,7 @@ def kill_in_the_middle(path: str, after: float, daemons: Any, expected: Any) -> 
     sketch.read_smallest = watched  # type: ignore[attr-defined]
     begin = time.perf_counter()
     pool = hs.open_pool(path, engine=spark, **COLUMNS)
+    _ = pool.held  # the sketch, which waits until it is wanted
     seconds = time.perf_counter() - begin
     same = all(
         np.array_equal(

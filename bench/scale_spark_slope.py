@@ -41,6 +41,7 @@ def main() -> None:
     for path in sys.argv[1:]:
         start, before = time.perf_counter(), java_seconds()
         pool = hs.open_pool(path, id="id", score="score", prediction="prediction", engine=spark)
+        _ = pool.held  # the sketch, which waits until it is wanted
         figures[f"{pool.size:.0e}"] = {
             "rows": pool.size,
             "seconds": time.perf_counter() - start,

@@ -65,7 +65,7 @@ def assert_same(rows, path, names, run_draws, engine="duckdb", measure="f1", **o
 @pytest.mark.parametrize(
     "names",
     [["old", "verdict"], ["far"], ["reversed", "kind"], ["sparse", "many"], ["steps"],
-     ["old", "kind", "sparse"]],
+     ["old", "kind", "sparse"], ["kind", "many"]],
     ids="-".join,
 )  # fmt: skip
 def test_cells_draws_and_estimates_are_those_of_memory(names, rows, path, run_draws):
@@ -126,6 +126,17 @@ def test_curves_and_known_labels_go_with_signals(rows, path, run_draws):
     expected = [np.bincount(of_item[rows["label"] == label]) for label in (0, 1)]
     np.testing.assert_array_equal(counts[:, 0], expected[0])
     np.testing.assert_array_equal(counts[: len(expected[1]), 1], expected[1])
+
+
+def test_other_measures_see_the_cells_that_signals_cut(rows, path):
+    names, values = ["old", "verdict"], []
+    label = dict(zip(rows["id"].tolist(), rows["label"].tolist(), strict=True))
+    for pool in (in_memory(rows, names), hs.open_pool(path, id="id", score="score", signals=names)):
+        evaluation = hs.Evaluation(pool, "f1", random_state=1)
+        evaluation.tell({query.item: label[query.item] for query in evaluation.ask(100)})
+        other = hs.measures.PRCurve(thresholds=(0.1, 0.5, 0.7))
+        values.append(evaluation.estimate(other).values)
+    np.testing.assert_allclose(*values, rtol=1e-9)
 
 
 def test_pairs_outside_the_blocks_have_no_signals(path):

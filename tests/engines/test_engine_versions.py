@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import haystat as hs
+from haystat.cli import app
+from haystat.errors import BadOption, LogError, PoolChanged, PoolError
+from haystat.study import PoolFile, verify
 
 SIZE = 4000
 
@@ -143,5 +153,167 @@ def test_texts_as_ids_and_several_systems(rows, write_rows, tmp_path, label):
             (first, paths[0], ["v1", "other"]),
             (second, paths[1], ["v2", "other"]),
         )
+    ]
+    assert_same(pools, label)
+
+
+def pool_file(path, score, **options):
+    return PoolFile(path, (score,), "id", engine="duckdb", options={"seed": 0, **options})
+
+
+@pytest.fixture
+def two(rows, write_rows, tmp_path):
+    """The files of two versions, with other rows and scores."""
+    parts = part(rows, np.arange(3000)), part(rows, np.arange(500, SIZE))
+    return [write_rows(tmp_path / f"{k}.parquet", one) for k, one in enumerate(parts)]
+
+
+def test_a_study_goes_on_from_file_to_file_and_its_audit_through_all_versions(
+    two, rows, tmp_path, label
+):
+    first, second = part(rows, np.arange(3000)), part(rows, np.arange(500, SIZE))
+    run = hs.Evaluation(in_memory(first, "v1"), random_state=1)
+    path = tmp_path / "cats.haystat"
+    study = hs.Study.create(path, pool_file(two[0], "v1"), random_state=1)
+    for pool, file in ((in_memory(second, "v2"), pool_file(two[1], "v2")),
+                       (in_memory(first, "v3"), pool_file(two[0], "v3"))):  # fmt: skip
+        assert answer(run, label, 120) == answer(study, label, 120)
+        study.close()
+        with hs.Study.open(study.path) as opened:
+            study, run = opened.next(file, candidates=500), run.next(pool)
+    assert study.path.name == "cats-v3.haystat"
+    assert answer(run, label, 60) == answer(study, label, 60)
+    assert study.estimate().value == pytest.approx(run.estimate().value, rel=1e-9)
+    with hs.Study.open(study.path, read_only=True) as again:
+        assert again.estimate().interval == study.estimate().interval
+        assert next(n for _, n, _ in again.version_estimates()) == 0
+    verdict = verify(study.path)
+    assert verdict.ok
+    assert verdict.n_versions == 3
+    # All candidates that the file keeps of a cell are used up: its rows are found again.
+    asked = answer(study, label, 1500)
+    assert asked == answer(run, label, 1500)
+    assert verify(study.path).ok
+
+
+def test_a_log_of_a_version_finds_its_tables_again(two, rows, tmp_path, label):
+    opened = [
+        hs.open_pool(path, id="id", score=s) for path, s in zip(two, ("v1", "v2"), strict=True)
+    ]
+    first = hs.Evaluation(opened[0], random_state=1)
+    answer(first, label, 100)
+    later = first.next(opened[1], ask_again=0.1)
+    answer(later, label, 30)
+    later.save(tmp_path / "later.jsonl")
+    again = hs.Evaluation.load(tmp_path / "later.jsonl", hs.open_pool(two[1], id="id", score="v2"))
+    assert again.pool.fingerprint == later.pool.fingerprint
+    assert again.estimate().interval == later.estimate().interval
+    assert answer(again, label, 20) == answer(later, label, 20)
+    with pytest.raises(LogError, match="another pool"):
+        hs.Evaluation.load(tmp_path / "later.jsonl", hs.open_pool(two[1], id="id", score="v3"))
+    (tmp_path / "0.parquet").rename(tmp_path / "moved.parquet")
+    with pytest.raises(PoolError, match="the table of an earlier version, is not there"):
+        hs.Evaluation.load(tmp_path / "later.jsonl", hs.open_pool(two[1], id="id", score="v2"))
+
+
+def test_the_command_goes_on_from_a_table(two, tmp_path, label):
+    path = tmp_path / "cats.haystat"
+    file = PoolFile(two[0], ("v1",), "id", engine="duckdb")
+    with hs.Study.create(path, file, random_state=1) as study:
+        answer(study, label, 60)
+    given = ["next", str(path), two[1], "--score", "v2", "--json"]
+    made = CliRunner().invoke(app, given)
+    assert made.exit_code == 0, made.output
+    with hs.Study.open(json.loads(made.stdout)["study"]) as later:
+        assert later.n_carried > 0
+        assert not {one.item for one in later.answers} & set(answer(later, label, 20))
+    given = ["next", str(path), two[1], "--add"]
+    made = CliRunner().invoke(app, given)
+    assert isinstance(made.exception, BadOption)
+    assert "with all rows as the next version" in str(made.exception)
+
+
+def test_a_process_killed_while_it_adds_a_version_loses_nothing(two, tmp_path, label):
+    path = tmp_path / "cats.haystat"
+    with hs.Study.create(path, pool_file(two[0], "v1"), random_state=1) as study:
+        answer(study, label, 60)
+    before = path.read_bytes()
+    script = (
+        "import os, signal, sys, haystat as hs\n"
+        "from haystat.study import new_file\n"
+        "new_file.write_sketch = lambda *given: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "with hs.Study.open(sys.argv[1]) as study:\n"
+        "    study.next(hs.study.PoolFile(sys.argv[2], ('v2',), 'id', engine='duckdb'))\n"
+    )
+    died = subprocess.run([sys.executable, "-c", script, str(path), two[1]], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert path.read_bytes() == before
+    assert not (tmp_path / "cats-v2.haystat").exists()
+    with hs.Study.open(path) as study:
+        assert study.next(pool_file(two[1], "v2")).n_carried > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [
+        ("memory", BadOption, r"next\(\) takes two"),
+        ("sketch", BadOption, "is a sketch whose table is not here"),
+        ("others", PoolError, "is an id of the pool before"),
+        ("texts", PoolError, "ids were of type"),
+        ("classes", PoolError, "in terms of"),
+        ("version", BadOption, "has a past already"),
+        ("signals", BadOption, "leave one out"),
+        ("changed", PoolChanged, "since the pool was opened"),
+    ],
+)
+def test_what_cannot_go_on_is_one_clear_error(
+    kind, error, words, two, rows, write_rows, tmp_path, label
+):
+    first = hs.Evaluation(hs.open_pool(two[0], id="id", score="v1"), random_state=1)
+    answer(first, label, 60)
+    columns, options = dict(part(rows, np.arange(1000))), {}
+    if kind == "others":
+        columns["id"] = columns["id"] + 10**9
+    elif kind == "texts":
+        columns["id"] = np.array([f"i{one}" for one in columns["id"]], dtype=object)
+    elif kind == "classes":
+        options = {"classes": (1, 2)}
+    elif kind == "signals":
+        options = {"signals": ["old", "v3", "other"]}
+    path = write_rows(tmp_path / "next.parquet", columns)
+    pool = hs.open_pool(path, id="id", score="v2", **options)
+    if kind == "memory":
+        pool = in_memory(columns, "v2")
+    elif kind == "sketch":
+        pool.save(tmp_path / "p.sketch")
+        os.remove(path)
+        pool = hs.open_pool(tmp_path / "p.sketch")
+    elif kind == "version":
+        pool = first.next(pool).pool
+    elif kind == "changed":
+        write_rows(two[0], part(rows, np.arange(10)))
+    with pytest.raises(error, match=words):
+        first.next(pool)
+
+
+def test_one_id_in_two_rows_is_an_error(two, rows, write_rows, tmp_path, label, monkeypatch):
+    """Of large tables not all ids are compared when they are opened."""
+    monkeypatch.setattr("haystat.engines.build.check_duplicates", lambda *given: None)
+    monkeypatch.setattr("haystat.engines.sketch.refuse_repeated", lambda *given: None)
+    some = part(rows, np.arange(3000))
+    twice = {name: np.append(values, values[-1:]) for name, values in some.items()}
+    path = write_rows(tmp_path / "twice.parquet", twice)
+    first = hs.Evaluation(hs.open_pool(path, id="id", score="v1"), random_state=1)
+    answer(first, label, 60)
+    with pytest.raises(PoolError, match="ids repeat in one of the tables"):
+        first.next(hs.open_pool(two[1], id="id", score="v2"))
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_does_the_same(two, rows, spark, label):
+    first, second = part(rows, np.arange(3000)), part(rows, np.arange(500, SIZE))
+    pools = [
+        (in_memory(one, score), hs.open_pool(path, id="id", score=score, engine=spark))
+        for one, path, score in ((first, two[0], "v1"), (second, two[1], "v2"))
     ]
     assert_same(pools, label)

@@ -13,9 +13,10 @@ from haystat.engines.checks import Summary, check_duplicates, read_summary
 from haystat.engines.columns import Columns
 from haystat.engines.near import near_pairs
 from haystat.engines.passes import Layout
-from haystat.engines.pool import EnginePool, Settings
+from haystat.engines.pool import EnginePool
 from haystat.engines.quantiles import values_of_ranks
 from haystat.engines.records import make_lookup
+from haystat.engines.settings import Settings
 from haystat.engines.side_tables import Side, Unblocked
 from haystat.engines.signals import read_signals
 from haystat.engines.source import Source, find_source
@@ -129,6 +130,8 @@ def make_pool(
         parts = rows, summary, layout, cut, options.settings, lookup
         if unblocked is None:
             pool = EnginePool(*parts)
+            if options.settings.parents is not None:
+                _ = pool.tree  # or an error: it takes the strata
         else:
             space = make_space(unblocked, rows)
             check_members(space, rows, columns)

@@ -20,8 +20,9 @@ from haystat.core.progress import progress_bar
 from haystat.engines.checks import Summary
 from haystat.engines.columns import Columns, prediction_name
 from haystat.engines.passes import PLACE, Found, Groups, Layout
-from haystat.engines.pool import EnginePool, Settings
+from haystat.engines.pool import EnginePool
 from haystat.engines.records import Lookup
+from haystat.engines.settings import Settings
 from haystat.engines.sketch import Sketch, make_atoms, merged, take
 from haystat.engines.strata import make_cut
 from haystat.engines.stream import Bins, Reservoir, absorb, make_bins

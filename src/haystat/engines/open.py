@@ -117,7 +117,8 @@ def cross_pool(left: Any, right: Any, score: Any, **options: Any) -> CrossPool:
 
 def _from_sketch(path: Path) -> EnginePool:
     from haystat.engines.build import find_again
-    from haystat.engines.pool import EnginePool, Settings
+    from haystat.engines.pool import EnginePool
+    from haystat.engines.settings import Settings
     from haystat.engines.sketch_file import read_parts
 
     parts = read_parts(path)

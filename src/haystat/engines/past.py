@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 import ibis
 import numpy as np
@@ -23,6 +24,7 @@ from haystat.engines.signals import CHOSEN, VOTES, with_votes
 from haystat.engines.source import Source
 
 KIND, EARLIER = "hs_kind", "hs_earlier"
+STEP, NEXT = "hs_step", "hs_next_level"
 BEFORE_THAT, DIFFERS = "hs_before_that", "hs_differs"
 
 
@@ -60,19 +62,28 @@ class Past:
         """Whether rows of the pool before have an earlier score."""
         return any(one.column == EARLIER for one in self.layout.signals)
 
+    def sources(self) -> Source:
+        """The source of the pool before, with those before that."""
+        earlier = None if self.past is None else self.past.sources()
+        return replace(self.source, before=earlier)
+
     def with_levels(self, source: Source, layout: Layout, names: Sequence[str]) -> Any:
         """Columns of the rows of a pool, with LEVEL, and EARLIER, which is null where missing."""
         assert self.told is not None  # what is told is worked out before it is asked for
-        rows = self.with_kinds(source, layout, names)
         step = self.told.step or (0,) * len(self.told.level)
-        known = {"hs_kind_of": np.arange(len(step)), LEVEL: self.told.level, "hs_step": step}
-        small = ibis.memtable(pa.table({n: pa.array(v, pa.int64()) for n, v in known.items()}))
-        joined = rows.left_join(small, [(KIND, "hs_kind_of")])
-        rows = joined.select(*names, BEFORE_THAT, LEVEL, "hs_step")
+        # Its own name: the rows of the pool before may have a level, too.
+        known = {NEXT: np.array(self.told.level), STEP: np.array(step)}
+        if self.source.same_rows(source):
+            rows = self._same_rows(source, names, {n: v[self.kind] for n, v in known.items()})
+        else:
+            known["hs_kind_of"] = np.arange(len(step))
+            small = ibis.memtable(pa.table({n: pa.array(v) for n, v in known.items()}))
+            joined = self.with_kinds(source, layout, names).left_join(small, [(KIND, "hs_kind_of")])
+            rows = joined.select(*names, BEFORE_THAT, NEXT, STEP)
         earlier = rows[BEFORE_THAT]
         if self.told.step is not None:
-            earlier = rows.hs_step.nullif(0).cast("float64")
-        level = rows[LEVEL].fill_null(self.told.new_level)
+            earlier = rows[STEP].nullif(0).cast("float64")
+        level = rows[NEXT].fill_null(self.told.new_level)
         return rows.select(*names, **{LEVEL: level, EARLIER: earlier})
 
     def with_kinds(self, source: Source, layout: Layout, names: Sequence[str]) -> Any:
@@ -83,19 +94,15 @@ class Past:
         names = list(dict.fromkeys(names))
         kept = [KIND, BEFORE_THAT, *self._old_scores]
         if self.source.same_rows(source):
-            table = self._rows(source, [*needed(self.layout), *names])
-            mine = {f"hs_kept{i}": name for i, name in enumerate(names)}
-            rows = self._placed(table, {our: table[name] for our, name in mine.items()})
-            named = {name: rows[our] for our, name in mine.items()}
-            return rows.select(**named, **{name: rows[name] for name in kept})
+            return self._same_rows(source, names, {KIND: self.kind})
         wanted = tuple([*names, str(id(source.table))])
         if wanted not in self._kept:  # a join takes longer than all else: it is done once
             old = self._rows(replace(self.source, table=self.source.beside(source)))
-            old = self._placed(old, {})
+            old = self._placed(old, {}, {KIND: self.kind})
             old = old.select(*kept, hs_old_id=sought(old[ID]))
             new = source.table.select(*names, hs_new_id=sought(layout.columns.id_of(source.table)))
             joined = new.left_join(old, [("hs_new_id", "hs_old_id")]).select(*names, *kept)
-            self._kept[wanted] = joined.cache()
+            self._kept[wanted] = _stored(joined)
         return self._kept[wanted]
 
     @property
@@ -109,17 +116,39 @@ class Past:
         names = list(dict.fromkeys(names or needed(self.layout)))
         return self.past.with_levels(source, self.layout, names)
 
-    def _placed(self, table: Any, further: Mapping[str, Any]) -> Any:
-        """Rows of the pool before with their kind, and further columns."""
+    def _same_rows(
+        self, source: Source, names: Sequence[str], of_group: Mapping[str, IntArray]
+    ) -> Any:
+        """Columns of the rows of a pool, which are those of the pool before, as `_placed`."""
+        table = self._rows(source, [*needed(self.layout), *names])
+        mine = {f"hs_kept{i}": name for i, name in enumerate(names)}
+        rows = self._placed(table, {our: table[name] for our, name in mine.items()}, of_group)
+        named = {name: rows[our] for our, name in mine.items()}
+        kept = [*of_group, BEFORE_THAT, *self._old_scores]
+        return rows.select(**named, **{name: rows[name] for name in kept})
+
+    def _placed(
+        self, table: Any, further: Mapping[str, Any], of_group: Mapping[str, IntArray]
+    ) -> Any:
+        """Rows of the pool before with what is known of their groups (G,), and further columns."""
         earlier = table[EARLIER] if self.has_earlier else ibis.null("float64")
         rows = self.layout.placed(table, **{BEFORE_THAT: earlier}, **further)
         keys = self.layout.keys
         known = {f"{name}_of": self.key[name] for name in keys}
-        known[KIND] = pa.array(self.kind.astype(np.int64))
+        known |= {name: pa.array(values.astype(np.int64)) for name, values in of_group.items()}
         joined = rows.inner_join(ibis.memtable(pa.table(known)), [(n, f"{n}_of") for n in keys])
         scores = [score_name(i) for i in self.layout.systems]
-        rows = joined.select(ID, BEFORE_THAT, *further, KIND, *scores)
+        rows = joined.select(ID, BEFORE_THAT, *further, *of_group, *scores)
         return rows.rename(dict(zip(self._old_scores, scores, strict=True)))
+
+
+def _stored(rows: Any) -> Any:
+    """The rows in a table of DuckDB's own, which goes with the connection; Spark joins again."""
+    backend = rows.get_backend()
+    if backend.name != "duckdb":
+        return rows
+    # cache() of Ibis drops its table when the process ends, and fails at it.
+    return backend.create_table(f"haystat_{uuid4().hex}", rows, temp=True)
 
 
 def needed(layout: Layout) -> list[str]:

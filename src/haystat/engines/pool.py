@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, cast
@@ -22,13 +22,14 @@ from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.outside import near_and_far
 from haystat.engines.passes import Layout, RowOrder, read_groups
 from haystat.engines.records import Lookup
+from haystat.engines.settings import Settings
 from haystat.engines.sketch import (
     Sketch,
-    atom_sums,
     cell_signals,
     empty_items,
     fetched,
     make_atoms,
+    mean_prior,
     plain_id,
 )
 from haystat.engines.sketch_file import write_pool
@@ -50,26 +51,9 @@ from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, equal_losses
 from haystat.pool.signals import pattern_of
 from haystat.pool.strata import renumber
-from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
+from haystat.pool.tree import Tree
 
 Bins = tuple[ScoreBin, ...]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a pool was opened with, besides its rows. parents: of a tree that was given."""
-
-    classes: tuple[Any, ...]
-    seed: int
-    branching: int
-    candidates: int
-    parents: tuple[int, ...] | None = None
-
-    def tree(self, n_strata: int) -> Tree:
-        """The tree over the strata."""
-        if self.parents is None:
-            return balanced_tree(n_strata, self.branching)
-        return tree_from_parents(np.array(self.parents, dtype=np.int64), n_strata)
 
 
 MOST_TAGS = 255  # sets of thresholds besides none, which are part of an item's number
@@ -170,7 +154,7 @@ class EnginePool:
         first = first_like_most(parts, atoms.predictions, atoms.size)
         example = held.outputs(held.index(first, np.zeros_like(first)))
         of_item = cast(NDArray[np.int32], CellOf(parts))
-        shares = self._mean_prior(held, parts, size)
+        shares = mean_prior(self.classes, held.layout, held.sketch, parts, size)
         signals = cell_signals(held.layout.signals, held.sketch, parts, size, first)
         cells = Cells(atoms.stratum[first], size, shares, example, of_item, signals=signals)
         outside = near_and_far(held.sketch)
@@ -319,27 +303,9 @@ class EnginePool:
         atoms = self.held.sketch.atoms
         size = np.zeros(self.n_strata, dtype=np.int64)
         np.add.at(size, atoms.stratum, atoms.size)
-        return size, prior.rounded(self._mean_prior(self.held, atoms.stratum, size)[:, 1])
-
-    def _mean_prior(self, held: SketchItems, of_atom: IntArray, size: IntArray) -> FloatArray:
-        """Mean prior p(y|x) of each cell, (K, C)."""
-        n_classes, columns, sketch = len(self.classes), self.layout.columns, held.sketch
-        if not n_classes:
-            return np.ones((len(size), 1))
-        totals = atom_sums(sketch.groups.prior_sum, of_atom[sketch.atom_of], len(size))
-        if columns.probabilities:
-            shares = totals / size[:, None]
-        elif not columns.scores:
-            trusted = prior.trusted(sketch.atoms.predictions.astype(np.int16), n_classes)
-            total = atom_sums(trusted * sketch.atoms.size[:, None], of_atom, len(size))
-            shares = total / size[:, None]
-        elif n_classes > 2:
-            shares = np.full((len(size), n_classes), 1 / n_classes)
-        else:
-            positive = prior.rounded(totals / size[:, None])
-            means = [np.stack([1 - share, share], axis=1) for share in positive.T]
-            shares = np.asarray(np.mean(means, axis=0))
-        return prior.kept_possible(shares)
+        sketch, stratum = self.held.sketch, atoms.stratum
+        share = mean_prior(self.classes, self.layout, sketch, stratum, size)
+        return size, prior.rounded(share[:, 1])
 
     def _held_for(self, measure: Measure) -> SketchItems:
         facts = measure.facts() or ()

@@ -25,6 +25,7 @@ from haystat.pool.signals import MOST, level_values, starts_of, threshold_place
 BINS = 1 << 14  # of the values of a signal, in one pass
 AT_ONCE = 1 << 22  # rows whose values are counted one by one
 MOST_LEVELS = 1 << 12  # of a category
+ABOVE, BANDS = 1 << 20, 1 << 5  # more than the largest place, and than the bands of a signal
 VALUE, BIN, CHOSEN, VOTES = "hs_value", "hs_bin", "hs_chosen", "hs_votes"
 
 
@@ -92,11 +93,12 @@ def with_signals(rows: Any, signals: Sequence[EngineSignal]) -> Any:
     for position, one in enumerate(signals):
         name, band = place_name(position), band_name(position)
         if one.levels is None:
-            value = rows[name]
-            told = {name: _rung(value, one.cuts, one.place), band: _rung(value, one.cuts, one.band)}
-            missing = value.isnull()
-            zero = ibis.literal(0, type="int64")
-            rows = rows.mutate(**{n: ibis.ifelse(missing, zero, v) for n, v in told.items()})
+            value, zero = rows[name], ibis.literal(ABOVE * BANDS, type="int64")
+            both = [(p + ABOVE) * BANDS + b for p, b in zip(one.place, one.band, strict=True)]
+            told = ibis.ifelse(value.isnull(), zero, _rung(value, one.cuts, both))
+            rows = rows.mutate(hs_told=told)  # the cuts are compared once for both
+            told = {name: (rows.hs_told // BANDS) - ABOVE, band: rows.hs_told % BANDS}
+            rows = rows.mutate(**told).drop("hs_told")
             continue
         known = {"hs_level": list(one.levels), "hs_told": one.place, "hs_told_band": one.band}
         joined = rows.left_join(ibis.memtable(pa.table(known)), [(name, "hs_level")])

@@ -32,6 +32,7 @@ from haystat.engines.signals import EngineSignal
 from haystat.engines.source import Source
 from haystat.engines.strata import Cut
 from haystat.errors import PoolChanged
+from haystat.pool import prior
 from haystat.pool.cells import thresholds
 from haystat.pool.signal_places import PARTS
 from haystat.pool.signals import CellSignals
@@ -207,6 +208,29 @@ def atom_sums(values: FloatArray, atom_of: IntArray, n_atoms: int) -> FloatArray
     result = np.zeros((n_atoms, *values.shape[1:]))
     np.add.at(result, atom_of, values)
     return result
+
+
+def mean_prior(
+    classes: Sequence[Any], layout: Layout, sketch: Sketch, of_atom: IntArray, size: IntArray
+) -> FloatArray:
+    """Mean prior p(y|x) of each cell, (K, C), from the cell of each atom."""
+    n_classes, columns = len(classes), layout.columns
+    if not n_classes:
+        return np.ones((len(size), 1))
+    totals = atom_sums(sketch.groups.prior_sum, of_atom[sketch.atom_of], len(size))
+    if columns.probabilities:
+        shares = totals / size[:, None]
+    elif not columns.scores:
+        trusted = prior.trusted(sketch.atoms.predictions.astype(np.int16), n_classes)
+        total = atom_sums(trusted * sketch.atoms.size[:, None], of_atom, len(size))
+        shares = total / size[:, None]
+    elif n_classes > 2:
+        shares = np.full((len(size), n_classes), 1 / n_classes)
+    else:
+        positive = prior.rounded(totals / size[:, None])
+        means = [np.stack([1 - share, share], axis=1) for share in positive.T]
+        shares = np.asarray(np.mean(means, axis=0))
+    return prior.kept_possible(shares)
 
 
 def cell_signals(

@@ -79,7 +79,7 @@ class EngineVersion(EnginePool):
             signals = (*_beside_another(pool), earlier)
         layout = replace(pool.layout, signals=signals, levels=True)
         joined = past.with_levels(source, pool.layout, needed(pool.layout))
-        source = replace(source, table=joined, before=past.source)
+        source = replace(source, table=joined, before=past.sources())
         settings = replace(pool.settings, seed=seed)
         version.__init__(source, pool.summary, layout, pool.cut, settings, pool.lookup)  # type: ignore[misc]
         return version

@@ -282,8 +282,8 @@ def in_memory(pool: Any) -> Pool:
     """The pool, if all its items are in memory; else an error."""
     if not hasattr(type(pool), "class_scores"):
         raise BadOption(
-            f"the pool is {brief(pool)}, a {type(pool).__name__}; versions take an hs.Pool, whose "
-            "items are in memory"
+            f"the pool is {brief(pool)}, a {type(pool).__name__}; this takes an hs.Pool, whose "
+            "items are in memory; of pools behind an engine (hs.open_pool), next() takes two"
         )
     found: Pool = pool
     return found

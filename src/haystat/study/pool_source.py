@@ -186,8 +186,8 @@ class PoolFile:
             )
         if self.engine is not None or self.is_sketch:
             raise BadOption(
-                "files are added, and windows laid, in memory: name no engine, or give it a "
-                "pattern of files"
+                "files are added, and windows laid, in memory; behind an engine name a table or a "
+                "pattern of files with all rows as the next version, without --add"
             )
 
     @property

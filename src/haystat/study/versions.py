@@ -49,8 +49,9 @@ class VersionSource:
 
     def read(self) -> tuple[AnyPool, Records]:
         """The pool, and the columns to show."""
-        pool, records = self.source.read()
-        return version_pool(self.settings, pool), records
+        given, records = self.source.read()
+        pool = version_pool(self.settings, given)
+        return pool, _own_records(pool, records)
 
     def as_dict(self) -> dict[str, Any] | None:
         """The same as JSON; None where only its maker can make it again."""
@@ -124,7 +125,7 @@ def create_next(
     file = NewFile(
         version.pool,
         source,
-        records,
+        _own_records(version.pool, records),
         problem,
         continued(study.design),
         seed,
@@ -134,6 +135,12 @@ def create_next(
     )
     file.write(target, candidates, now)
     return target, wanted
+
+
+def _own_records(pool: Any, given: Records) -> Records:
+    """The columns to show of a version: behind an engine its items have numbers of their own."""
+    records: Records = getattr(pool, "records", given)
+    return records
 
 
 def path_beside(path: Path, settings: Mapping[str, Any], name: str) -> Path:
