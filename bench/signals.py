@@ -213,7 +213,12 @@ def hidden_pool(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def features(repeats: int) -> None:
     """Error, coverage and width with a signal that is fitted, over those without."""
-    for name, made in (("features", features_pool), ("text of pairs", pairs_pool)):
+    kinds = {
+        "features": features_pool,
+        "useless features": useless_pool,
+        "text of pairs": pairs_pool,
+    }
+    for name, made in kinds.items():
         for n_labels in (500, 1000):
             rows = []
             for seed in range(repeats):
@@ -239,6 +244,13 @@ def features_pool(seed: int) -> tuple[np.ndarray, np.ndarray, Any]:
     X = rng.normal(size=(20_000, 6))
     labels = (1.2 * X[:, :3].sum(axis=1) + rng.normal(0, 0.5, 20_000) > 5).astype(int)
     return _lost(labels, rng), labels, hs.signal_from_features(X)
+
+
+def useless_pool(seed: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    """The same with six features that tell nothing."""
+    scores, labels, _ = features_pool(seed)
+    noise = np.random.default_rng(seed + 99).normal(size=(20_000, 6))
+    return scores, labels, hs.signal_from_features(noise)
 
 
 def pairs_pool(seed: int) -> tuple[np.ndarray, np.ndarray, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
@@ -17,7 +19,9 @@ import haystat as hs
 from haystat.cli import app
 from haystat.decisions.doubts import PoolWarning
 from haystat.errors import BadOption, BadSignal, LengthMismatch, UnknownName
+from haystat.inference.posterior import posterior_shares
 from haystat.loop import refits
+from haystat.models.posterior import THOROUGH
 from haystat.pool.fitted_signals import FOLDS, N_FOLDS
 from haystat.pool.permanent_numbers import as_shares, permanent_numbers
 from haystat.pool.text_signals import paired, similarities
@@ -177,6 +181,31 @@ def test_positives_that_the_score_hides_are_found_by_features():
         for evaluation in (plain, helped)
     ]
     assert found[1] > 1.5 * found[0]
+
+
+def test_views_after_a_fit_are_held_against_each_other_by_the_same_labels(early):
+    """Effective numbers of labels differ between them, which would decide by itself."""
+    _, score, label = made()
+    noise = np.random.default_rng(7).normal(size=(SIZE, 3))
+    evaluation, _ = evaluated(noise, score, label, 260)
+    state = evaluation.state.ledger.state
+    view, counts = state.view, state.labelled
+    evidence = []
+    for one in (view, view.plain):
+        n, events = one.compared(counts)
+        assert (n.sum(), events.sum()) == (counts.sum(), counts[:, 1].sum())
+        assert one.events(counts)[0].sum() < n.sum() - 1
+        start = one.model.fitted(*one.events(counts), None, THOROUGH).fits.mode
+        evidence.append(one.model.fitted(n, events, start, THOROUGH).evidence)
+    chance = expit(evidence[1] - evidence[0])
+    assert 0.05 < chance < 0.95
+    mode = view.model.curve.mean[None]
+    both, alone = (
+        posterior_shares(one, mode, counts, np.random.default_rng(0))
+        for one in (view, replace(view, plain=None))
+    )
+    other = np.mean(np.any(both != alone, axis=1))
+    assert abs(other - chance) < 4 * np.sqrt(chance * (1 - chance) / len(both))
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,10 @@ class WeightedView(LabelView):
         quiet = labelled[np.arange(len(labelled)), self.reference]
         return effective_counts(self.regions, n, n - quiet, self.inclusion)
 
+    def compared(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Plain counts: effective numbers depend on how a view cuts regions."""
+        return super().events(labelled)
+
 
 def effective_counts(
     regions: Regions, n: IntArray, events: IntArray, inclusion: FloatArray
@@ -101,9 +105,16 @@ class Continued(Assisted):
         return before.inclusion, Start.at(before.drawn, before.inclusion)
 
     def _seen(self, state: AssistedState, inclusion: FloatArray) -> AssistedState:
-        parts = {field.name: getattr(state.view, field.name) for field in fields(LabelView)}
         plain = None if state.plain is None else self._seen(state.plain, inclusion)
-        return replace(state, view=WeightedView(**parts, inclusion=inclusion), plain=plain)
+        return replace(state, view=seen_view(state.view, inclusion), plain=plain)
+
+
+def seen_view(view: LabelView, inclusion: FloatArray) -> WeightedView:
+    """A view, and the one without signals, of cells that were drawn from with inclusion (K,)."""
+    parts = {field.name: getattr(view, field.name) for field in fields(LabelView)}
+    if view.plain is not None:
+        parts["plain"] = seen_view(view.plain, inclusion)
+    return WeightedView(**parts, inclusion=inclusion)
 
 
 @dataclass(frozen=True)

@@ -170,23 +170,33 @@ def posterior_shares(
     n, events = view.events(counts)
     mixture = view.model.fitted(n, events, start, THOROUGH)
     share = draw_shares(view.model, mixture, n, events, rng)[:, view.regions.of_cell]
-    return share if view.plain is None else _or_plain(view.plain, counts, share, mixture, rng)
+    if view.plain is None:
+        return share
+    return _or_plain(view.plain, counts, share, _evidence(view, counts, mixture), rng)
 
 
 def _or_plain(
-    view: LabelView, counts: IntArray, share: FloatArray, mixture: Mixture, rng: np.random.Generator
+    view: LabelView, counts: IntArray, share: FloatArray, evidence: float, rng: np.random.Generator
 ) -> FloatArray:
     """Draws (S, K), of which some are by a view without signals, as likely as the labels are by it.
 
-    Beforehand signals are as likely to be worth something as nothing.
+    Beforehand signals are as likely to be worth something as nothing; evidence is theirs.
     """
     n, events = view.events(counts)
     other = view.model.fitted(n, events, None, THOROUGH)
-    without = rng.random(len(share)) < expit(other.evidence - mixture.evidence)
+    without = rng.random(len(share)) < expit(_evidence(view, counts, other) - evidence)
     if not without.any():
         return share
     plain = draw_shares(view.model, other, n, events, rng)[:, view.regions.of_cell]
     return np.where(without[:, None], plain, share)
+
+
+def _evidence(view: LabelView, counts: IntArray, mixture: Mixture) -> float:
+    """Log probability of labels that are the same for views with and without signals."""
+    labels = view.compared(counts)
+    if all(np.array_equal(*pair) for pair in zip(labels, view.events(counts), strict=True)):
+        return mixture.evidence
+    return view.model.fitted(*labels, mixture.fits.mode, THOROUGH).evidence
 
 
 def unlabelled(size: IntArray, counts: IntArray, nobody: IntArray) -> IntArray:

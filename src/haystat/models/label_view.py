@@ -61,6 +61,10 @@ class LabelView:
         quiet = labelled[np.arange(len(labelled)), self.reference]
         return self.regions.total(n), self.regions.total(n - quiet)
 
+    def compared(self, labelled: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The same labels whatever the view, (R,) each: two views are held against each other."""
+        return self.events(labelled)
+
     def classes_of_events(self, labelled: IntArray) -> FloatArray:
         """Pseudo-counts of the classes of events in each group after some labels, (G, C).
 
