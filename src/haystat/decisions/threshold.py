@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from haystat.core.arguments import brief
-from haystat.decisions.candidate_thresholds import Places
+from haystat.decisions.candidate_thresholds import LabelsBelow, Places
 from haystat.decisions.certify import (
     Need,
     best_cut,
@@ -18,6 +18,7 @@ from haystat.decisions.certify import (
     checked_need,
     labels_to_settle,
     lower_band,
+    ruled_out,
 )
 from haystat.decisions.threshold_draws import CutCounts, CutDraws, draws_of
 from haystat.errors import BadOption
@@ -121,6 +122,7 @@ class ThresholdChoice:
 def choose_threshold(
     estimate: Callable[[Measure], Estimate],
     places: Places,
+    below: LabelsBelow,
     system: str | None,
     *,
     level: float,
@@ -129,7 +131,10 @@ def choose_threshold(
     f1: str | None = None,
     false_positive_rate: float | None = None,
 ) -> ThresholdChoice:
-    """Certify one of the cuts of a pool; `estimate` is that of the evaluation, at this level."""
+    """Certify one of the cuts of a pool, with so many labels below each.
+
+    `estimate` is that of the evaluation, at this level.
+    """
     level = checked_level(level)
     shares = {"precision": precision, "recall": recall, "false_positive_rate": false_positive_rate}
     if f1 is not None and not (isinstance(f1, str) and f1 == "best"):
@@ -149,16 +154,17 @@ def choose_threshold(
     choice = (
         _best_f1(draws, places, level)
         if need is None
-        else _certified(draws, need, places, level, found.n_labels)
+        else _certified(draws, need, places, below, level, found.n_labels)
     )
     curve = _curve(draws, places, level)
     return replace(choice, own=own, n_labels=found.n_labels, warnings=found.warnings, curve=curve)
 
 
 def _certified(
-    draws: CutDraws, need: Need, places: Places, level: float, n_labels: int
+    draws: CutDraws, need: Need, places: Places, below: LabelsBelow, level: float, n_labels: int
 ) -> ThresholdChoice:
-    at = best_cut(draws, need, certified(draws, need, level))
+    met = certified(draws, need, level) & ruled_out(draws, need, below, level)
+    at = best_cut(draws, need, met)
     if at is None:
         needed = labels_to_settle(draws, need, level, n_labels)
         needed = None if needed is None or needed > places.size else needed
