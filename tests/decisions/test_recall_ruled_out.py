@@ -9,7 +9,7 @@ import pytest
 
 import haystat as hs
 from haystat.decisions.candidate_thresholds import LabelsBelow, labels_below
-from haystat.decisions.certify import Need, ruled_out
+from haystat.decisions.certify import Need, labels_to_rule_out, ruled_out
 from haystat.decisions.threshold_draws import CutDraws
 
 
@@ -61,6 +61,16 @@ def test_positives_that_break_a_recall_are_seldom_ruled_out():
     assert ruled_out(draws, Need("recall", 0.8), none, 0.95).all()
 
 
+def test_so_many_labels_as_are_needed_rule_them_out():
+    """Of the labels that are spread evenly, half lie below a cut that predicts half of the pool."""
+    draws, need = draws_of([0.08], [0.5]), Need("recall", 0.8)
+    needed = labels_to_rule_out(draws, need, 0, 0.95)
+    for n, enough in ((needed / 2 - 1, False), (needed / 2 + 1, True)):
+        below = LabelsBelow(np.array([int(n)]), np.zeros(1))
+        assert ruled_out(draws, need, below, 0.95)[0] == enough
+    assert labels_to_rule_out(draws_of([0.08], [1.0]), need, 0, 0.95) is None
+
+
 def test_labels_below_each_cut_are_counted():
     rng = np.random.default_rng(1)
     scores, labels = rng.normal(size=500).round(1), rng.integers(0, 2, 500)
@@ -99,10 +109,39 @@ def hiding():
 def test_a_recall_is_kept_where_positives_hide_among_the_negatives(hiding):
     scores, labels = hiding
     pool = hs.Pool(scores, threshold=3.5, strata=64)
-    missed = 0
+    missed, higher = 0, []
     for seed in range(6):
         one = hs.Evaluation(pool, hs.measures.Threshold(recall=0.8), random_state=seed)
         one.run(lambda items: labels[items], budget=200)
-        cut = one.threshold(recall=0.8).threshold
+        choice = one.threshold(recall=0.8)
+        cut = choice.threshold
+        higher += [(choice.higher, cut)] if choice.higher is not None else []
         missed += labels[scores >= cut].sum() < 0.8 * labels.sum()
     assert missed == 0
+    assert higher
+    assert all(hoped > cut for hoped, cut in higher)
+
+
+def test_the_answer_says_what_would_raise_the_cut(hiding):
+    scores, labels = hiding
+    pool = hs.Pool(scores, threshold=3.5, strata=64)
+    one = hs.Evaluation(pool, hs.measures.Threshold(recall=0.8), random_state=0)
+    one.run(lambda items: labels[items], budget=200)
+    choice = one.threshold(recall=0.8)
+    assert f"The model would cut at {choice.higher:.6g}" in choice.sentence
+    assert f"About {choice.labels_needed:,} labels" in choice.sentence
+    assert choice.labels_needed > 200
+    assert choice.to_dict()["higher"] == choice.higher
+
+
+def test_most_labels_for_a_recall_are_spread_evenly(hiding):
+    scores, labels = hiding
+    pool = hs.Pool(scores, threshold=3.5, strata=64)
+    above = []
+    for need in ({"recall": 0.8}, {"precision": 0.8}):
+        one = hs.Evaluation(pool, hs.measures.Threshold(**need), random_state=0)
+        one.run(lambda items: labels[items], budget=200)
+        items, _ = one.state.ledger.drawn_shares()
+        above.append(np.mean(scores[items] < 2.5))
+    assert above[0] > 0.6
+    assert above[1] < above[0]

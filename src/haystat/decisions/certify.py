@@ -110,11 +110,24 @@ def ruled_out(draws: CutDraws, need: Need, below: LabelsBelow, level: float) -> 
     """
     if need.name != "recall":
         return np.ones(len(draws.cuts), dtype=bool)
-    breaking = np.median(draws.hit, axis=0) * (1 - need.least) / need.least
+    share = breaking_shares(draws, need)
+    return np.asarray((share >= 1) | (bdtr(np.ceil(below.positive), below.n, share) <= 1 - level))
+
+
+def breaking_shares(draws: CutDraws, need: Need) -> FloatArray:
+    """Share of the items below each cut that break a recall by being positive, (L,); 1 at most."""
     left = np.maximum(1 - draws.predicted, 0.0)
+    breaking = np.median(draws.hit, axis=0) * (1 - need.least) / need.least
     few = left <= breaking
-    share = np.where(few, 1.0, breaking / np.where(few, 1.0, left))
-    return np.asarray(few | (bdtr(np.ceil(below.positive), below.n, share) <= 1 - level))
+    return np.where(few, 1.0, breaking / np.where(few, 1.0, left))
+
+
+def labels_to_rule_out(draws: CutDraws, need: Need, at: int, level: float) -> int | None:
+    """About how many labels, spread evenly, would let a cut stand if none below it is positive."""
+    share = breaking_shares(draws, need)[at]
+    if not 0 < share < 1 or level >= 1:
+        return None
+    return int(np.ceil(np.log1p(-level) / np.log1p(-share) / (1 - draws.predicted[at])))
 
 
 def inner_level(draws: CutDraws, level: float) -> float:

@@ -16,6 +16,7 @@ from haystat.decisions.certify import (
     best_f1,
     certified,
     checked_need,
+    labels_to_rule_out,
     labels_to_settle,
     lower_band,
     ruled_out,
@@ -53,8 +54,9 @@ class ThresholdChoice:
 
     certified: the cut with its measures, None if no cut is certain; own: the cut that is in use,
     if the predictions are a cut of the score. shortfall: of the best F1, how much better another
-    cut may be. labels_needed: how many would settle it, as far as one can tell. curve: one record
-    for each candidate cut, for a picture.
+    cut may be. labels_needed: how many would settle it, as far as one can tell; where a recall is
+    certain, how many could rule out the positives that keep the cut below `higher`, which the model
+    would take. curve: one record for each candidate cut, for a picture.
     """
 
     requirement: str
@@ -64,6 +66,7 @@ class ThresholdChoice:
     n_labels: int
     shortfall: float | None = None
     labels_needed: int | None = None
+    higher: float | None = None
     warnings: tuple[str, ...] = ()
     curve: list[dict[str, float]] = field(default_factory=list, repr=False)
 
@@ -87,7 +90,7 @@ class ThresholdChoice:
             )
         return (
             f"Cut at {self.certified}. With {self.level:.0%} probability it has a "
-            f"{self.requirement}, all cuts having been looked at."
+            f"{self.requirement}, all cuts having been looked at.{self._what_would_raise_it}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,12 +104,22 @@ class ThresholdChoice:
             "labels": self.n_labels,
             "shortfall": self.shortfall,
             "labels_needed": self.labels_needed,
+            "higher": self.higher,
             "sentence": self.sentence,
             "warnings": list(self.warnings),
         }
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def _what_would_raise_it(self) -> str:
+        if self.higher is None:
+            return ""
+        return (
+            f" The model would cut at {self.higher:.6g}; labels do not rule out yet that positives "
+            f"below it break that. About {self.labels_needed:,} labels, drawn for a recall, would."
+        )
 
     def _what_would_help(self) -> str:
         if self.n_labels == 0:
@@ -115,7 +128,8 @@ class ThresholdChoice:
             return "As far as the labels tell, no cut reaches it: more labels will hardly help."
         return (
             f"There are {self.n_labels:,} labels; about {self.labels_needed:,} would settle it, "
-            "fewer if they are drawn for it: measure=hs.measures.Threshold(…)."
+            "fewer if they are drawn for it: measure=hs.measures.Threshold(…), haystat new "
+            "--measure threshold:precision=0.95."
         )
 
 
@@ -163,13 +177,20 @@ def choose_threshold(
 def _certified(
     draws: CutDraws, need: Need, places: Places, below: LabelsBelow, level: float, n_labels: int
 ) -> ThresholdChoice:
-    met = certified(draws, need, level) & ruled_out(draws, need, below, level)
-    at = best_cut(draws, need, met)
+    by_draws = certified(draws, need, level)
+    at = best_cut(draws, need, by_draws & ruled_out(draws, need, below, level))
     if at is None:
         needed = labels_to_settle(draws, need, level, n_labels)
         needed = None if needed is None or needed > places.size else needed
         return ThresholdChoice(str(need), level, None, None, n_labels, labels_needed=needed)
-    return ThresholdChoice(str(need), level, _point(draws, at, places, level), None, n_labels)
+    choice = ThresholdChoice(str(need), level, _point(draws, at, places, level), None, n_labels)
+    hoped = best_cut(draws, need, by_draws)
+    if hoped is None or hoped == at:
+        return choice
+    needed = labels_to_rule_out(draws, need, hoped, level)
+    if needed is None or not n_labels < needed <= places.size:
+        return choice
+    return replace(choice, higher=float(draws.cuts[hoped]), labels_needed=needed)
 
 
 def _best_f1(draws: CutDraws, places: Places, level: float) -> ThresholdChoice:
