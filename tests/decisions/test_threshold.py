@@ -347,6 +347,18 @@ def test_the_command_needs_a_requirement(path):
     assert isinstance(result.exception, BadOption)
 
 
+def test_the_command_makes_a_study_for_a_threshold(case, tmp_path):
+    table, study = tmp_path / "pool.csv", str(tmp_path / "aimed.haystat")
+    rows = "".join(f"{number},{score:.6f}\n" for number, score in enumerate(case[0][:500]))
+    table.write_text("id,score\n" + rows)
+    new = ["new", study, str(table), "--id", "id", "--score", "score", "--measure"]
+    made = CliRunner().invoke(app, [*new, "threshold:recall=0.8"])
+    assert made.exit_code == 0
+    assert "precision at recall 0.8" in made.stdout
+    for wrong in ("threshold", "threshold:recal=0.8", "threshold:recall=x", "threshold:recall=80"):
+        assert isinstance(CliRunner().invoke(app, [*new, wrong]).exception, BadOption)
+
+
 def test_a_cut_is_rarely_wrong_over_many_evaluations(case):
     scores, labels = case
     pool = hs.Pool(scores, threshold=0.5, strata=32)

@@ -31,6 +31,14 @@ class Places:
 
 
 @dataclass(frozen=True)
+class LabelsBelow:
+    """Labels of items below each candidate cut, and how many of them are positive, (L,) each."""
+
+    n: IntArray
+    positive: FloatArray
+
+
+@dataclass(frozen=True)
 class InUse:
     """A system's threshold, None if its predictions are no cut of its score, and its positives."""
 
@@ -64,6 +72,18 @@ def places_of(pool: AnyPool, problem: Problem, system: str | None) -> Places:
     reached = np.searchsorted(cuts, score, side="right")
     n_below = np.cumsum(np.bincount(reached, weights=size, minlength=len(cuts) + 1))[:-1]
     return Places(cuts, np.rint(pool.size - n_below).astype(np.int64), own, pool.size)
+
+
+def labels_below(
+    pool: AnyPool, item: IntArray, share: FloatArray, cuts: FloatArray, system: str | None
+) -> LabelsBelow:
+    """Of labelled items with their shares of the classes, (n,) and (n, 2), those below each cut."""
+    column = checked_column(pool.schema, system)
+    score = pool.outputs(item).scores[:, column]
+    order = np.argsort(score)
+    n = np.searchsorted(score[order], cuts, side="left")
+    found = np.concatenate([[0.0], np.cumsum(share[order, 1])])
+    return LabelsBelow(n, found[n])
 
 
 def thresholds_in_use(pool: AnyPool, problem: Problem) -> list[InUse]:

@@ -5,6 +5,9 @@ The joint draws give it: cuts are taken into the certified set in the order of h
 that they meet the requirement, as long as the draws in which all of them meet it at once are enough
 (the excursion set of Bolin and Lindgren 2015). So whichever of these cuts is chosen, and however,
 the requirement holds with the probability that is stated.
+
+Of a recall the draws tell too little by themselves: what no label has hit they have from the prior.
+So the labels below a cut must have ruled out that enough positives are there to break it.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import bdtr
 
 from haystat.core.arguments import checked_number
 from haystat.core.arrays import BoolArray, FloatArray
+from haystat.decisions.candidate_thresholds import LabelsBelow
 from haystat.decisions.threshold_draws import CutDraws
 from haystat.errors import BadOption
 
@@ -93,6 +98,36 @@ def certified(draws: CutDraws, need: Need, level: float) -> BoolArray:
                 break
             taken[cut] = True
     return taken
+
+
+def ruled_out(draws: CutDraws, need: Need, below: LabelsBelow, level: float) -> BoolArray:
+    """Cuts below which the labels rule out so many positives that recall would be missed, (L,).
+
+    With h true positives, b = h (1 - t) / t positives below a cut bring recall down to t. If they
+    lay anywhere among the N items there, n labels would hit a binomial number of them, with a
+    probability of b / N each: more than were hit, with probability `level`. Where there are not
+    more than b items, there is nothing to rule out.
+    """
+    if need.name != "recall":
+        return np.ones(len(draws.cuts), dtype=bool)
+    share = breaking_shares(draws, need)
+    return np.asarray((share >= 1) | (bdtr(np.ceil(below.positive), below.n, share) <= 1 - level))
+
+
+def breaking_shares(draws: CutDraws, need: Need) -> FloatArray:
+    """Share of the items below each cut that break a recall by being positive, (L,); 1 at most."""
+    left = np.maximum(1 - draws.predicted, 0.0)
+    breaking = np.median(draws.hit, axis=0) * (1 - need.least) / need.least
+    few = left <= breaking
+    return np.where(few, 1.0, breaking / np.where(few, 1.0, left))
+
+
+def labels_to_rule_out(draws: CutDraws, need: Need, at: int, level: float) -> int | None:
+    """About how many labels, spread evenly, would let a cut stand if none below it is positive."""
+    share = breaking_shares(draws, need)[at]
+    if not 0 < share < 1 or level >= 1:
+        return None
+    return int(np.ceil(np.log1p(-level) / np.log1p(-share) / (1 - draws.predicted[at])))
 
 
 def inner_level(draws: CutDraws, level: float) -> float:

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from haystat.core.arguments import brief
-from haystat.decisions.candidate_thresholds import Places
+from haystat.decisions.candidate_thresholds import LabelsBelow, Places
 from haystat.decisions.certify import (
     Need,
     best_cut,
     best_f1,
     certified,
     checked_need,
+    labels_to_rule_out,
     labels_to_settle,
     lower_band,
+    ruled_out,
 )
 from haystat.decisions.threshold_draws import CutCounts, CutDraws, draws_of
 from haystat.errors import BadOption
@@ -52,8 +54,9 @@ class ThresholdChoice:
 
     certified: the cut with its measures, None if no cut is certain; own: the cut that is in use,
     if the predictions are a cut of the score. shortfall: of the best F1, how much better another
-    cut may be. labels_needed: how many would settle it, as far as one can tell. curve: one record
-    for each candidate cut, for a picture.
+    cut may be. labels_needed: how many would settle it, as far as one can tell; where a recall is
+    certain, how many could rule out the positives that keep the cut below `higher`, which the model
+    would take. curve: one record for each candidate cut, for a picture.
     """
 
     requirement: str
@@ -63,6 +66,7 @@ class ThresholdChoice:
     n_labels: int
     shortfall: float | None = None
     labels_needed: int | None = None
+    higher: float | None = None
     warnings: tuple[str, ...] = ()
     curve: list[dict[str, float]] = field(default_factory=list, repr=False)
 
@@ -86,7 +90,7 @@ class ThresholdChoice:
             )
         return (
             f"Cut at {self.certified}. With {self.level:.0%} probability it has a "
-            f"{self.requirement}, all cuts having been looked at."
+            f"{self.requirement}, all cuts having been looked at.{self._what_would_raise_it}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,12 +104,22 @@ class ThresholdChoice:
             "labels": self.n_labels,
             "shortfall": self.shortfall,
             "labels_needed": self.labels_needed,
+            "higher": self.higher,
             "sentence": self.sentence,
             "warnings": list(self.warnings),
         }
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def _what_would_raise_it(self) -> str:
+        if self.higher is None:
+            return ""
+        return (
+            f" The model would cut at {self.higher:.6g}; labels do not rule out yet that positives "
+            f"below it break that. About {self.labels_needed:,} labels, drawn for a recall, would."
+        )
 
     def _what_would_help(self) -> str:
         if self.n_labels == 0:
@@ -114,13 +128,15 @@ class ThresholdChoice:
             return "As far as the labels tell, no cut reaches it: more labels will hardly help."
         return (
             f"There are {self.n_labels:,} labels; about {self.labels_needed:,} would settle it, "
-            "fewer if they are drawn for it: measure=hs.measures.Threshold(…)."
+            "fewer if they are drawn for it: measure=hs.measures.Threshold(…), haystat new "
+            "--measure threshold:precision=0.95."
         )
 
 
 def choose_threshold(
     estimate: Callable[[Measure], Estimate],
     places: Places,
+    below: LabelsBelow,
     system: str | None,
     *,
     level: float,
@@ -129,7 +145,10 @@ def choose_threshold(
     f1: str | None = None,
     false_positive_rate: float | None = None,
 ) -> ThresholdChoice:
-    """Certify one of the cuts of a pool; `estimate` is that of the evaluation, at this level."""
+    """Certify one of the cuts of a pool, with so many labels below each.
+
+    `estimate` is that of the evaluation, at this level.
+    """
     level = checked_level(level)
     shares = {"precision": precision, "recall": recall, "false_positive_rate": false_positive_rate}
     if f1 is not None and not (isinstance(f1, str) and f1 == "best"):
@@ -149,21 +168,29 @@ def choose_threshold(
     choice = (
         _best_f1(draws, places, level)
         if need is None
-        else _certified(draws, need, places, level, found.n_labels)
+        else _certified(draws, need, places, below, level, found.n_labels)
     )
     curve = _curve(draws, places, level)
     return replace(choice, own=own, n_labels=found.n_labels, warnings=found.warnings, curve=curve)
 
 
 def _certified(
-    draws: CutDraws, need: Need, places: Places, level: float, n_labels: int
+    draws: CutDraws, need: Need, places: Places, below: LabelsBelow, level: float, n_labels: int
 ) -> ThresholdChoice:
-    at = best_cut(draws, need, certified(draws, need, level))
+    by_draws = certified(draws, need, level)
+    at = best_cut(draws, need, by_draws & ruled_out(draws, need, below, level))
     if at is None:
         needed = labels_to_settle(draws, need, level, n_labels)
         needed = None if needed is None or needed > places.size else needed
         return ThresholdChoice(str(need), level, None, None, n_labels, labels_needed=needed)
-    return ThresholdChoice(str(need), level, _point(draws, at, places, level), None, n_labels)
+    choice = ThresholdChoice(str(need), level, _point(draws, at, places, level), None, n_labels)
+    hoped = best_cut(draws, need, by_draws)
+    if hoped is None or hoped == at:
+        return choice
+    needed = labels_to_rule_out(draws, need, hoped, level)
+    if needed is None or not n_labels < needed <= places.size:
+        return choice
+    return replace(choice, higher=float(draws.cuts[hoped]), labels_needed=needed)
 
 
 def _best_f1(draws: CutDraws, places: Places, level: float) -> ThresholdChoice:

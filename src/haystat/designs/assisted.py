@@ -177,7 +177,7 @@ class Assisted(ModelSettings, Design):
         low, high = self.uniform
         n_against = max(float(size[against.any(axis=1)].sum()), 1.0)
         fill = min(1.0, float(n_labelled.sum()) / n_against / self.dense)
-        evenly = low + (high - low) * fill
+        evenly = max(low + (high - low) * fill, problem.measure.evenly)
         sizes = np.asarray((1 - evenly) * spread / total + evenly * even)
         return sizes if problem.cells.far is None else seldom_far(sizes, size, problem.cells.far)
 

@@ -13,6 +13,7 @@ from haystat.inference.nonresponse import answered_factor, raised_weights
 from haystat.loop.draws_and_answers import EMPTY, DrawsAndAnswers
 from haystat.loop.stages import NO_ANSWER, Label, Stage, has_answer, is_told, label_array
 from haystat.measures.base import Measure
+from haystat.pool.known import KINDS
 
 
 class Ledger(DrawsAndAnswers):
@@ -168,7 +169,7 @@ class Ledger(DrawsAndAnswers):
         """What answers say about every class, (n, C)."""
         if self.problem.numeric:
             return np.ones((len(labels), 1))
-        return np.asarray(np.eye(self.problem.n_classes)[np.array(labels)])
+        return np.asarray(np.eye(self.problem.n_classes)[np.array(labels, dtype=np.int64)])
 
     def told(self) -> tuple[IntArray, IntArray]:
         """All items that have a label, also of stages that are not finished, and their labels."""
@@ -177,6 +178,17 @@ class Ledger(DrawsAndAnswers):
         item = np.array([item for item, _ in told], dtype=np.int64)
         label = label_array([self._row_of(label) for _, label in told], self.problem.numeric)
         return item, label
+
+    def drawn_shares(self) -> tuple[IntArray, FloatArray]:
+        """Items whose labels speak for others too, one row a label, and its classes, (n, C)."""
+        told = [(self.item_of(q), label) for q, label in self.label_of.items() if is_told(label)]
+        item = np.array([item for item, _ in told], dtype=np.int64)
+        share = self.class_shares([label for _, label in told])
+        known = self.problem.cells.known
+        if known is None:
+            return item, share
+        spoken = known[self.problem.cells.of_item[item]] != KINDS["found"]
+        return item[spoken], share[spoken]
 
     def _last_weight(self, item: IntArray, label: IntArray) -> FloatArray:
         """p(x) / q(x) of labelled items under the proposal of the next stage."""

@@ -122,7 +122,7 @@ class StochasticLedger(Ledger):
     def class_shares(self, labels: Sequence[Label]) -> FloatArray:
         if self.problem.numeric:
             return super().class_shares(labels)
-        rows = np.array([self._row_of(label) for label in labels])
+        rows = np.array([self._row_of(label) for label in labels], dtype=np.int64)
         return np.asarray(self._table()[rows])
 
     def _table(self) -> FloatArray:

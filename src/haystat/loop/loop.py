@@ -11,7 +11,12 @@ import numpy as np
 
 from haystat.core.arguments import brief, checked_integer, is_listed
 from haystat.core.progress import progress_bar
-from haystat.decisions.candidate_thresholds import InUse, places_of, thresholds_in_use
+from haystat.decisions.candidate_thresholds import (
+    InUse,
+    labels_below,
+    places_of,
+    thresholds_in_use,
+)
 from haystat.decisions.doubts import pool_doubts
 from haystat.designs.base import Design
 from haystat.errors import AnswerError, BadOption, BudgetError, ConflictingAnswer, UnknownItem
@@ -204,7 +209,9 @@ class Loop(ShownLoop, ABC):
             def estimate(measure: Measure) -> Estimate:
                 return estimate_state(state, measure, level)
 
-            return choose_threshold(estimate, places, system, level=level, **requirement)
+            item, share = state.ledger.drawn_shares()
+            below = labels_below(state.pool, item, share, places.cuts, system)
+            return choose_threshold(estimate, places, below, system, level=level, **requirement)
 
     @property
     def in_use(self) -> list[InUse]:

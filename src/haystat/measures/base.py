@@ -157,6 +157,14 @@ class Measure(ABC):
         """What a design that is aimed by a model draws for, with the same losses; mostly itself."""
         return self
 
+    @property
+    def evenly(self) -> float:
+        """Share of the labels that such a design spreads evenly at least, whatever its model says.
+
+        More than usual where an answer takes that there is nothing where the model expects nothing.
+        """
+        return 0.0
+
     def side_by_side(self) -> tuple[Measure, ...]:
         """The measures that this one puts side by side; itself if it is one."""
         return (self,)

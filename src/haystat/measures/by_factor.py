@@ -46,6 +46,11 @@ class ByFactor(Measure, ABC):
         """That of the measure inside, by the same factor."""
         return self._resolved(_inner=self._inner.aim)
 
+    @property
+    def evenly(self) -> float:
+        """That of the measure inside."""
+        return self._inner.evenly
+
     def for_system(self, system: str) -> Measure:
         return replace(self, measure=self.measure.for_system(system))
 

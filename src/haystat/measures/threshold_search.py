@@ -21,6 +21,7 @@ from haystat.measures.operating import (
     recall_at,
 )
 
+EVENLY = 0.9  # of the labels for a recall: they must rule out positives below the cut
 WORDS = ("precision", "recall", "f1", "false_positive_rate")
 
 
@@ -84,6 +85,11 @@ class Threshold(AtPoint):
         """
         free = self.precision is not None or self.false_positive_rate is not None
         return self._resolved(_kept=hits_at) if free else self
+
+    @property
+    def evenly(self) -> float:
+        """Most of the labels where a recall is required, no more than usual else."""
+        return 0.0 if self.recall is None else EVENLY
 
     def facts(self) -> tuple[Fact, ...] | None:
         """The bin of the score, and the prediction: the cut in use is looked at as well."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from haystat.decisions.candidate_thresholds import places_of
+from haystat.decisions.candidate_thresholds import labels_below, places_of
 from haystat.decisions.threshold import choose_threshold
 from haystat.errors import HaystatError
 from haystat.inference.estimate import Estimate
@@ -26,7 +26,9 @@ def cuts_of(state: State, system: str, level: float) -> dict[str, Any]:
 
     try:
         places = places_of(state.pool, state.ledger.problem, system)
-        choice = choose_threshold(estimate, places, system, level=level, **need)
+        item, share = state.ledger.drawn_shares()
+        below = labels_below(state.pool, item, share, places.cuts, system)
+        choice = choose_threshold(estimate, places, below, system, level=level, **need)
     except HaystatError as error:
         return {"system": system, "curve": [], "reason": str(error)}
     if not choice.curve:
