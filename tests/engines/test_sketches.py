@@ -275,3 +275,11 @@ def test_the_command_line(rows, path, tmp_path):
         assert opened.ask(1)[0].record["text"].startswith("record")
     wrong = run.invoke(app, ["sketch", path, "-o", "pool.parquet", *options])
     assert isinstance(wrong.exception, BadOption)
+
+
+def test_a_notebook_shows_a_pool_without_a_pass_over_its_rows(path, monkeypatch):
+    pool = hs.open_pool(path, **COLUMNS, classes=(0, 1))
+    monkeypatch.setattr("haystat.engines.pool.read_groups", None)
+    shown = pool._repr_html_()
+    for text in ("6,000", "pool.parquet", "duckdb", "0, 1"):
+        assert text in shown, text

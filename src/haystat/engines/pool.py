@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from haystat.core.arguments import checked_path
 from haystat.core.arrays import FloatArray, IntArray
+from haystat.display.card import card_html
 from haystat.engines.checks import Summary
 from haystat.engines.grid import threshold_grid
 from haystat.engines.labels import read_labels
@@ -49,6 +50,7 @@ from haystat.pool.blocks import Blocks, refined
 from haystat.pool.cells import Cells, first_like_most, thresholds
 from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, equal_losses
+from haystat.pool.shown import score_card
 from haystat.pool.signals import pattern_of
 from haystat.pool.strata import renumber
 from haystat.pool.tree import Tree
@@ -109,6 +111,10 @@ class EnginePool:
     def __repr__(self) -> str:
         where = "a sketch" if self.source is None else f"{self.source.name}, {self.source.engine}"
         return f"EnginePool({self.size} items in {where}, systems {list(self.systems)})"
+
+    def _repr_html_(self) -> str:
+        where = "A sketch." if self.source is None else f"{self.source.name}, {self.source.engine}."
+        return card_html(score_card(self, where))
 
     @property
     def has_more(self) -> bool:

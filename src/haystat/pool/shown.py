@@ -1,7 +1,8 @@
-"""What a notebook shows of items in memory: a card, a picture, and a table."""
+"""What a notebook shows of a pool: a card; of items in memory also a picture and a table."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,23 +12,31 @@ from haystat.display.card import Card, number
 from haystat.display.plots import plot_scores
 
 if TYPE_CHECKING:
+    from haystat.pool.base import AnyPool
     from haystat.pool.memory import Pool
 
 
 def pool_card(pool: Pool, predictions: NDArray[Any]) -> Card:
-    """How many items there are, and between which scores; predictions (M, S) of the systems."""
-    heads: tuple[str, ...] = ("system", "lowest score", "highest score")
-    rows: list[tuple[Any, ...]] = [
+    """The card with what is predicted; predictions (M, S) of the systems."""
+    card = score_card(pool, f"{pool.n_strata} strata.")
+    if len(pool.classes) != 2:
+        return card
+    positive = (predictions == 1).sum(axis=0).tolist()
+    rows = tuple((*row, f"{n:,}") for row, n in zip(card.rows, positive, strict=True))
+    return replace(card, heads=(*card.heads, "predicted positive"), rows=rows)
+
+
+def score_card(pool: AnyPool, about: str) -> Card:
+    """How many items there are, between which scores, of which classes, and something more."""
+    heads = ("system", "lowest score", "highest score")
+    rows = tuple(
         (name, number(low), number(high))
-        for name, (low, high) in zip(pool.systems, pool.schema.score_range, strict=True)
-    ]
-    if len(pool.classes) == 2:
-        heads = (*heads, "predicted positive")
-        positive = (predictions == 1).sum(axis=0).tolist()
-        rows = [(*row, f"{n:,}") for row, n in zip(rows, positive, strict=True)]
+        for name, (low, high) in zip(pool.schema.systems, pool.schema.score_range, strict=True)
+    )
     classes = f"Labels: {', '.join(map(str, pool.classes))}." if pool.classes else "Numbers."
-    facts = (f"{pool.n_strata} strata. {classes}",)
-    return Card("Pool", f"{pool.size:,}", "items", heads=heads, rows=tuple(rows), facts=facts)
+    return Card(
+        "Pool", f"{pool.size:,}", "items", heads=heads, rows=rows, facts=(f"{about} {classes}",)
+    )
 
 
 def plot_pool(pool: Pool, predictions: NDArray[Any], ax: Any) -> Any:
