@@ -28,7 +28,8 @@ def prior_pool(seed):
     curve = model.curve
     assert not model.mass.any()
     state = rng.integers(len(settings.bend_sds))
-    precision = curve.precision(np.array(settings.bend_sds)[[state]], settings)[0]
+    bend_sd = np.array(settings.bend_sds)[[state]]
+    precision = curve.precision(bend_sd, np.ones(1), settings)[0]
     trend = expit(curve.basis @ rng.normal(curve.mean, precision**-0.5))
     positive = model.size * trend
     true = positive[curve.high].sum() + 0.5

@@ -7,9 +7,9 @@ import pytest
 from sklearn import metrics
 
 import haystat as hs
-from haystat.inference.assisted import blocks_of
+from haystat.inference.assisted import FEW_IN_GROUP, blocks_of
 from haystat.inference.finer_cells import Finer, unseen
-from haystat.measures import F1, PRCurve, Recall, Several, Within, bound
+from haystat.measures import F1, PRCurve, Prevalence, Recall, Several, Within, bound
 from haystat.measures.facts import encode, part_of
 
 GROUPS = range(3)
@@ -44,6 +44,35 @@ def test_every_group_is_within_its_interval(countries, drawn_for):
         covered += (ends[:, 0] <= recall) & (recall <= ends[:, 1])
     assert covered.sum() >= 10  # of twelve at 95%: fewer have a chance of one in fifty
     assert covered.min() >= 2
+
+
+def test_a_group_for_whom_the_score_says_little_is_within_its_interval():
+    """Held to the slope of the others, its prevalence was covered once in these four."""
+    rng = np.random.default_rng(0)
+    minor = rng.random(20_000) < 0.1
+    labels = (rng.random(20_000) < np.where(minor, 0.03, 0.015)).astype(int)
+    scores = rng.normal(-4, 1.3, 20_000) + np.where(minor, 1.5, 5.5) * labels
+    pool = hs.Pool(scores, threshold=0.0, columns={"minor": minor})
+    truth, covered = labels[minor].mean(), 0
+    for seed in range(4):
+        evaluation = hs.Evaluation(pool, "f1", random_state=seed)
+        evaluation.run(lambda items: labels[items], 800, 200)
+        low, high = evaluation.estimate(Within(Prevalence(), column="minor", equals=True)).interval
+        covered += low <= truth <= high
+    assert covered >= 3
+
+
+def test_a_group_with_few_labels_says_so(countries):
+    pool, labels, _ = countries
+    evaluation = hs.Evaluation(pool, "f1", random_state=0)
+    evaluation.run(lambda items: labels[items], 60, 60)
+    said = evaluation.estimate("recall", by="country").warnings
+    counts = np.bincount(pool.columns["country"][[a.item for a in evaluation.answers]])
+    few = [n for n in counts if n < FEW_IN_GROUP]
+    assert 0 < len(few) < len(counts)
+    for n in few:
+        assert any(f"Of this group {n} items have a label" in one for one in said)
+    assert sum("Of this group" in one for one in said) == len(few)
 
 
 def test_a_group_has_one_number_alone_or_beside_others(countries):

@@ -57,7 +57,7 @@ def fitted(curve, n, x, rate, wrong, bend_sd=0.5):
     assumed = assume(rate, wrong)
     n_rates = len(assumed.rate)
     if curve.is_bend.any():
-        precision = curve.precision(np.full(n_rates, bend_sd), SETTINGS)
+        precision = curve.precision(np.full(n_rates, bend_sd), np.ones(n_rates), SETTINGS)
     else:
         precision = np.full((n_rates, len(curve.mean)), 0.2)
     told = Told.of(curve, n, x, np.ones(len(n), bool))
@@ -227,7 +227,7 @@ def test_the_walk_is_a_random_walk_with_a_deviation_of_its_own_near_the_threshol
     curve = Curve.along(place, np.zeros((14, 1), int), nowhere, nowhere, SETTINGS)
     np.testing.assert_allclose(curve.basis[:, 2:], walk, atol=1e-12)
     for bend_sd in (0.3, 0.8):
-        precision = curve.precision(np.array([bend_sd]), SETTINGS)[0, 2:]
+        precision = curve.precision(np.array([bend_sd]), np.ones(1), SETTINGS)[0, 2:]
         covariance = walk @ np.diag(1 / precision) @ walk.T
         assert len(precision) == len(length)
 
@@ -253,7 +253,7 @@ def test_the_walk_is_a_random_walk_with_a_deviation_of_its_own_near_the_threshol
 def test_the_prior_of_the_line_and_of_groups_is_that_of_the_settings():
     curve = make_curve(6, 2, groups=True)
     assert curve.basis.shape[1] == 2 + len(curve.length) + 1
-    precision = curve.precision(np.array([0.3]), SETTINGS)[0]
+    precision = curve.precision(np.array([0.3]), np.ones(1), SETTINGS)[0]
     np.testing.assert_allclose(precision[[0, 1, -1]] ** -0.5, [5.0, 1.5, 4.0])
     np.testing.assert_allclose(curve.mean, np.eye(len(curve.mean))[1] * SETTINGS.slope)
     np.testing.assert_array_equal(curve.basis[:, -1], [0, 1] * 3)
@@ -278,6 +278,8 @@ def test_mid_ranks_are_shares_of_the_pool_above_the_middle_of_a_cell():
         {"mass": float("inf")},
         {"bend_sds": ()},
         {"concentrations": (100.0,)},
+        {"group_slope_sds": ()},
+        {"group_slope_sds": 0.5},
         {"bend_sds": (0.3, 0)},
         {"far_sd": "3"},
         {"n_draws": 0},
@@ -291,8 +293,8 @@ def test_settings_out_of_range_are_refused_by_name(options):
 def test_whole_numbers_are_settings_too():
     curve = make_curve(groups=True)
     whole, real = ModelSettings(group_sd=2), ModelSettings(group_sd=2.0)
-    bend = np.array([0.5])
-    np.testing.assert_array_equal(curve.precision(bend, whole), curve.precision(bend, real))
+    sds = np.array([0.5]), np.ones(1)
+    np.testing.assert_array_equal(curve.precision(*sds, whole), curve.precision(*sds, real))
 
 
 def test_groups_have_a_slope_of_their_own_where_they_have_regions_enough():
@@ -301,14 +303,14 @@ def test_groups_have_a_slope_of_their_own_where_they_have_regions_enough():
     predicted, country = (place > 0).astype(int), np.arange(24) % 3
 
     def along(group):
-        return Curve.along(place, group, nowhere, nowhere, ModelSettings(group_slope_sd=0.25))
+        return Curve.along(place, group, nowhere, nowhere, SETTINGS)
 
     curve = along(np.column_stack([predicted, country]))
     assert curve.n_group_slopes == 2
     np.testing.assert_array_equal(
         curve.basis[:, -2:], place[:, None] * (country[:, None] == [1, 2])
     )
-    deviation = curve.precision(np.ones(1), ModelSettings(group_slope_sd=0.25))[0] ** -0.5
-    np.testing.assert_allclose(deviation[-5:], [4, 4, 4, 0.25, 0.25])
+    deviation = curve.precision(np.ones(2), np.array([0.25, 3.0]), SETTINGS) ** -0.5
+    np.testing.assert_allclose(deviation[:, -5:], [[4, 4, 4, 0.25, 0.25], [4, 4, 4, 3, 3]])
     assert along(predicted[:, None]).n_group_slopes == 0
     assert along(np.column_stack([predicted, np.arange(24) % 12])).n_group_slopes == 0

@@ -111,7 +111,8 @@ def test_evidence_of_a_tilt_agrees_with_integration_on_a_grid():
 
     axes = [np.linspace(-12, 12, 61), np.linspace(-4, 8, 41), np.linspace(-4, 5, 41)]
     grid = np.array(list(product(*axes)))
-    prior = norm.logpdf(grid, curve.mean, curve.precision(np.array([0.5]), settings)[0] ** -0.5)
+    precision = curve.precision(np.array([0.5]), np.ones(1), settings)[0]
+    prior = norm.logpdf(grid, curve.mean, precision**-0.5)
     share = expit(grid @ basis.T)
     for point in (3, 5, 13, 15):  # middling rates, flat and tilted
         rate, tilt = mixture.assumed.rate[point], mixture.assumed.tilt[point]

@@ -20,6 +20,8 @@ from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
 from haystat.measures.base import Measure
 from haystat.measures.facts import Fact
+from haystat.measures.outputs import Outputs
+from haystat.measures.within import Within
 from haystat.models.label_view import LabelView, series_of
 from haystat.models.threads import one_thread
 from haystat.pool.base import View
@@ -29,6 +31,7 @@ from haystat.pool.problem import Problem
 
 FEW_STRATA = 32  # below which strata of a score may be too coarse for a curve
 LARGE_PART = 0.1  # of the positives, in a cell that a curve cuts
+FEW_IN_GROUP = 30  # labels, below which a group is told about by the others more than by its own
 POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
 
 
@@ -80,11 +83,12 @@ def _by_draws(
     blocks: Blocks,
 ) -> Estimate:
     """`measure` by draws of the labels of all items but those at `item`, which have theirs."""
+    outputs = pool.outputs(item)
     with one_thread():
         rng = stage_rng(sample.seed, POSTERIOR + 1)
-        inside = pools.within(measure, blocks, pool.outputs(item), rng)
+        inside = pools.within(measure, blocks, outputs, rng)
         risks = inside.risks(measure)
-    doubts = (*pools.doubts(), *waiting(sample))
+    doubts = (*pools.doubts(), *few_in_group(measure, outputs), *waiting(sample))
     chosen = sample.state.view.model.settings
     estimate = credible_estimate(
         measure, risks, level, len(item), doubts, chosen.tail_share, chosen.point
@@ -95,6 +99,21 @@ def _by_draws(
         details["signals"] = labels_saved(sample.problem, sample.state.share, len(item))
     guarantee = None if pool.foreign else guarantee_of(sample, measure)
     return replace(estimate, guarantee=guarantee, details=details)
+
+
+def few_in_group(measure: Measure, outputs: Outputs) -> tuple[str, ...]:
+    """A word about a group of which few items have a label; outputs are those of the labelled."""
+    if not isinstance(measure, Within):
+        return ()
+    n = int(np.count_nonzero(measure.factor(outputs)))
+    if n >= FEW_IN_GROUP:
+        return ()
+    return (
+        f"Of this group {n} items have a label, so the estimate takes more from what the other "
+        "groups are like, and positives that the score knows nothing of may be missing from it. "
+        f"Draw labels for the group (hs.measures.Within as the measure) until it has "
+        f"{FEW_IN_GROUP} or more.",
+    )
 
 
 def draw_pools(sample: Sample, view: LabelView) -> tuple[IntArray, Pools]:

@@ -112,15 +112,17 @@ class Curve:
         n_slopes = sum(part.shape[1] for part in slopes)
         return cls(basis, mean, low, high, is_bend, length, hints, n_slopes)
 
-    def precision(self, bend_sd: FloatArray, settings: ModelSettings) -> FloatArray:
-        """Prior precision of the coefficients for standard deviations of the walk (G,), (G, p)."""
+    def precision(
+        self, bend_sd: FloatArray, group_slope_sd: FloatArray, settings: ModelSettings
+    ) -> FloatArray:
+        """Prior precision of the coefficients, (G, p), for deviations of walk and slopes (G,)."""
         deviation = np.full((len(bend_sd), len(self.mean)), float(settings.group_sd))
         deviation[:, 0], deviation[:, 1] = settings.intercept_sd, settings.slope_sd
         near = self.length < 1
         deviation[:, self.is_bend] = np.where(near, bend_sd[:, None], settings.far_sd)
         deviation[:, self.is_bend] /= np.sqrt(self.length)
         n_terms = len(self.mean) - (0 if self.hints is None else len(self.hints.mean))
-        deviation[:, n_terms - self.n_group_slopes : n_terms] = settings.group_slope_sd
+        deviation[:, n_terms - self.n_group_slopes : n_terms] = group_slope_sd[:, None]
         if self.hints is not None:
             deviation[:, n_terms:] = self.hints.deviation
         return np.asarray(deviation**-2)

@@ -90,20 +90,22 @@ class LabelModel:
         """The mixture after n_positive of n labels (R,); the fit begins at start (G, p), if any."""
         chosen = self.settings
         of_states = chosen.bend_sds, chosen.shapes, chosen.concentrations
-        n_tilts = self.curve.n_tilts
+        n_tilts, n_points = self.curve.n_tilts, self.curve.n_tilts * len(self.rates)
+        slopes = chosen.group_slope_sds[effort.states] if self.curve.n_group_slopes else (1.0,)
         bend, shape, concentration = (
-            np.repeat(values[effort.states], n_tilts * len(self.rates)) for values in of_states
+            np.tile(np.repeat(values[effort.states], n_points), len(slopes)) for values in of_states
         )
+        group_slope = np.repeat(slopes, len(bend) // len(slopes))
         rate = np.resize(self.rates, len(bend))
         tilt = np.resize(np.repeat(np.arange(n_tilts), len(self.rates)), len(bend))
-        precision = self.curve.precision(bend, chosen)
+        precision = self.curve.precision(bend, group_slope, chosen)
         start = np.resize(self.curve.mean if start is None else start, precision.shape)
         wrong = np.full(len(rate), chosen.wrong)
         assumed = Assumed(rate, wrong, shape, concentration, tilt if n_tilts > 1 else None)
         told = self.told(n, n_positive)
         fits = fit(self.curve, told, assumed, precision, start, effort.most_steps)
         sight = self.sight(n, n_positive, fits.mode)
-        n_states = len(chosen.bend_sds[effort.states])
+        n_states = len(bend) // n_points
         log_weight = fits.evidence + self._prior(rate, sight, assumed.tilt) - np.log(n_states)
         if self.curve.hints is not None:
             log_weight += np.log(self.curve.hints.chance[tilt])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from haystat.errors import BadOption
 
 OF_STATES = ("bend_sds", "shapes", "concentrations")
+SEVERAL = (*OF_STATES, "group_slope_sds")
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,9 @@ class ModelSettings:
 
     intercept_sd: of the logit at the decision threshold, around 0.
     slope, slope_sd: of the logit along t = -logit(rank).
-    group_sd, group_slope_sd: of the offset of cells that are predicted otherwise or belong to
-        another group, and of the difference of a group's slope.
+    group_sd: of the offset of cells that are predicted otherwise or belong to another group.
+    group_slope_sds: of the difference of a group's slope, where groups are alike and where they are
+        not; which of both they are is equally likely beforehand, in every state of the curve.
     far_sd: of the slopes of the curve about their common slope (per unit of t), two units of t and
         more from the threshold.
     bend_sds, shapes, concentrations: a value for each state of the curve, calm, erratic or
@@ -43,7 +45,7 @@ class ModelSettings:
     slope: float = 2.0
     slope_sd: float = 1.5
     group_sd: float = 4.0
-    group_slope_sd: float = 0.5
+    group_slope_sds: tuple[float, ...] = (0.5, 2.0)
     far_sd: float = 1.0
     bend_sds: tuple[float, ...] = (0.9, 2.4, 2.4)
     shapes: tuple[float, ...] = (1.0, 0.02, 0.02)
@@ -66,8 +68,11 @@ class ModelSettings:
     n_draws: int = 400
 
     def __post_init__(self) -> None:
-        for name in OF_STATES:  # a list, if from a file
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in SEVERAL:  # a list, if from a file
+            given = getattr(self, name)
+            if not (isinstance(given, tuple | list) and len(given)):
+                raise BadOption(f"{name} is {given!r}; give a number for each state, one at least")
+            object.__setattr__(self, name, tuple(given))
         for field in fields(ModelSettings):
             value = getattr(self, field.name)
             for number in value if isinstance(value, tuple) else (value,):
@@ -79,5 +84,5 @@ class ModelSettings:
             if getattr(self, name) > 1:
                 raise BadOption(f"{name} is {getattr(self, name)}; give a share between 0 and 1")
         lengths = {len(getattr(self, name)) for name in OF_STATES}
-        if len(lengths) > 1 or not self.bend_sds:
+        if len(lengths) > 1:
             raise BadOption(f"{', '.join(OF_STATES)} need a value for each state, one at least")
