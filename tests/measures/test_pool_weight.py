@@ -95,11 +95,11 @@ def test_items_without_weight_do_not_count(money):
 
 
 def test_light_items_are_not_told_apart():
-    """Below the power of four that is found lies at most a 64th of the weight."""
+    """Below the power of two that is found lies at most the negligible part of the weight."""
     rng = np.random.default_rng(0)
     for sigma in (0.5, 1.5, 3.0):
         weight = rng.lognormal(2, sigma, 20_000)
-        exponent = np.frexp(weight)[1] // 2
+        exponent = np.frexp(weight)[1]
         light = lightest(weight)
         assert weight[exponent < light].sum() <= NEGLIGIBLE * weight.sum()
         assert weight[exponent <= light].sum() > NEGLIGIBLE * weight.sum()
@@ -167,3 +167,60 @@ def test_two_columns_of_weights_are_refused(money):
     scores, amount, _ = money
     with pytest.raises(BadOption, match="there is a column 'weight' already"):
         hs.Pool(scores, weight=amount, columns={"weight": amount})
+
+
+def labels_by_weight(size, power, seed):
+    """Scores, weights and labels: the chance of being positive goes like a power of the weight."""
+    rng = np.random.default_rng(seed)
+    weight = rng.lognormal(0, 1, size)
+    goes = weight**power
+    truth = (rng.random(size) < np.minimum(0.03 * goes / goes.mean(), 0.9)).astype(int)
+    return rng.normal(-3, 1.4, size) + 2.5 * truth, weight, truth
+
+
+def test_labels_that_go_with_the_weight_do_not_bias_precision():
+    """Heavy items are asked about more often: the model must not take light ones for alike."""
+    errors, covered = [], 0
+    for seed in range(4):
+        scores, weight, truth = labels_by_weight(20_000, 2, seed)
+        pool = hs.Pool(scores, threshold=0.0, weight=weight)
+        evaluation, _ = labelled(pool, truth, "recall", 1500, seed=seed)
+        found = evaluation.estimate("precision")
+        right = metrics.precision_score(truth, scores >= 0, sample_weight=weight)
+        errors.append(found.value - right)
+        covered += found.interval[0] <= right <= found.interval[1]
+    assert covered >= 3
+    assert abs(np.mean(errors)) < 0.01  # without the weight in the model it was 0.023
+
+
+def test_the_weight_is_no_signal_of_the_user_and_equal_weights_are_none():
+    scores, weight, truth = labels_by_weight(3000, 1, 0)
+    noise = np.random.default_rng(1).normal(size=3000)
+    bound = hs.measures.bound
+    for given in ({}, {"noise": noise}):
+        pool = hs.Pool(scores, threshold=0.0, weight=weight, signals=given or None)
+        _, found = labelled(pool, truth, "f1", 200)
+        signals = pool.cells(bound("f1", pool.schema)).signals
+        assert signals.coordinates == (*given, "weight")
+        assert signals.given == tuple(given)
+        assert signals.n_weights == 1
+        assert set(found.signals or {}) == set(given)
+    ones = hs.Pool(scores, threshold=0.0, weight=np.full(3000, 7.0))
+    assert ones.cells(bound("f1", ones.schema)).signals is None
+    column = hs.Pool(scores, threshold=0.0, columns={"amount": weight})
+    by_amount = hs.measures.Weighted(hs.measures.F1(), "amount")
+    assert column.cells(bound("f1", column.schema)).signals is None
+    assert column.cells(bound(by_amount, column.schema)).signals.coordinates == ("amount",)
+
+
+def test_bands_of_a_weight_are_its_powers_of_two_and_items_without_weight_have_none():
+    scores, weight, _ = labels_by_weight(3000, 1, 0)
+    weight[::7] = 0.0
+    pool = hs.Pool(scores, threshold=0.0, weight=weight)
+    cells = pool.cells(hs.measures.bound("f1", pool.schema))
+    band = cells.signals.band[cells.of_item, 0]
+    exponent = np.maximum(np.frexp(weight)[1], lightest(weight))
+    assert np.array_equal(band == 0, weight == 0)
+    pairs = {(a, b) for a, b, w in zip(exponent, band, weight, strict=True) if w > 0}
+    assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+    assert np.array_equal(np.isnan(cells.signals.place[:, 0]), cells.signals.band[:, 0] == 0)

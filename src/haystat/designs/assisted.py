@@ -34,7 +34,7 @@ from haystat.pool.base import View
 from haystat.pool.problem import Problem
 
 FAR = 0.05  # of the labels go to items that are told to be far from positive, to see that they are
-REFIT = 1.1  # times as many labels make it worth while to fit both models, where there are signals
+REFIT = 1.1  # times as many labels make it worth while to fit anew, with signals or weights
 METHOD = 6  # counted up whenever the same labels would lead to other draws or estimates
 
 
@@ -43,7 +43,7 @@ class AssistedState:
     """The problem as the model sees it, labels per cell and class (K, C), the key of all clocks.
 
     share (K, C) is the model's, for the sizes; modes (G, p) are where its next fit starts. plain is
-    the same without signals, where there are some; then both were last fitted to n_fitted labels.
+    the same without given signals, where there are some. n_fitted: labels of the last fit.
     """
 
     view: LabelView
@@ -114,8 +114,10 @@ class Assisted(ModelSettings, Design):
 
     def observe(self, problem: Problem, state: AssistedState, batch: Batch) -> AssistedState:
         labelled = count_labels(state.labelled, batch)
-        if state.plain is not None and labelled.sum() < REFIT * state.n_fitted:
-            return replace(state, labelled=labelled, plain=replace(state.plain, labelled=labelled))
+        with_signals = state.view.model.curve.hints is not None
+        if with_signals and labelled.sum() < REFIT * state.n_fitted:
+            plain = None if state.plain is None else replace(state.plain, labelled=labelled)
+            return replace(state, labelled=labelled, plain=plain)
         return self.fitted(problem, replace(state, labelled=labelled))
 
     def choose(

@@ -18,7 +18,8 @@ def labels_saved(problem: Problem, share: FloatArray, n_labels: int) -> dict[str
 
     With labels spread by Neyman's rule the squared error is (sum of N_k s_k)^2 / n, s_k being the
     standard deviation of what an item of cell k adds to the measure. Without a signal the cells
-    that it alone tells apart are one, and n grows by the ratio of the two sums, squared.
+    that it alone tells apart are one, and n grows by the ratio of the two sums, squared. Weights
+    are left out: nobody gave them as signals.
     """
     cells, signals = problem.cells, problem.cells.signals
     if signals is None:
@@ -37,7 +38,7 @@ def labels_saved(problem: Problem, share: FloatArray, n_labels: int) -> dict[str
 
     with_all = spread(np.arange(len(size)))
     saved = {}
-    for j, name in enumerate(signals.coordinates):
+    for j, name in enumerate(signals.given):
         others = np.column_stack([own, np.delete(signals.band, j, axis=1)])
         whole = np.unique(others, axis=0, return_inverse=True)[1].reshape(-1)
         ratio = spread(whole) / with_all if with_all > 0 else 1.0

@@ -20,7 +20,7 @@ class Schema:
     score_range (S, 2) holds the smallest and largest score of each system; class_names, where
     given, has one name for each of the n_classes label indices. Labels that are numbers have no
     classes. scored is false where systems gave predictions alone. weight names the column that says
-    what an item counts, if there is one; weights below 4 ** light together count next to nothing.
+    what an item counts, if there is one; weights below 2 ** light are not told apart.
     """
 
     size: int
@@ -31,7 +31,7 @@ class Schema:
     class_names: tuple[str, ...] = ()
     scored: bool = True
     weight: str | None = None
-    light: int = -32
+    light: int = -64
 
     def system_index(self, name: str | None) -> int:
         """Column of the system called `name`; the first one if no name is given."""

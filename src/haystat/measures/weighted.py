@@ -18,22 +18,23 @@ from haystat.measures.outputs import Outputs, Schema
 
 @dataclass(frozen=True)
 class WeightBin:
-    """The power of four below a weight: items of one cell differ by a factor of four at most.
+    """The power of two below a weight: items of one cell differ by a factor of two at most.
 
-    Finer bins would make cells that cost more than they tell. Weights below 4 ** light are alike:
-    together they count next to nothing.
+    In wider bins the mean of a cell is too far from the weight of its positives, where labels go
+    with weights; finer ones would make cells that cost more than they tell. Weights below
+    2 ** light are alike; those below half of it count next to nothing, all together.
     """
 
     column: str
-    size: int = 64
-    light: int = -32
+    size: int = 128
+    light: int = -64
     of_score: ClassVar[bool] = False
     of_group: ClassVar[bool] = False
 
     def codes(self, outputs: Outputs) -> IntArray:
         """Code of each item, (n,); 0 for items that do not count."""
         weight = weights(outputs, self.column)
-        exponent = np.maximum(np.frexp(weight)[1] // 2, self.light) + self.size // 2
+        exponent = np.maximum(np.frexp(weight)[1], self.light) + self.size // 2
         return np.where(weight > 0, np.clip(exponent, 1, self.size - 1), 0).astype(np.int64)
 
 
@@ -43,7 +44,7 @@ class Weighted(ByFactor):
 
     As scikit-learn's `sample_weight`: Weighted(Recall(), "amount") is the share of the money that
     is found, one minus it the share that is missed. Weights are at least 0. They differ inside a
-    cell, by less than a factor of four: labelled items count with their own, the others with the
+    cell, by less than a factor of two: labelled items count with their own, the others with the
     mean of their cell.
     """
 
@@ -104,12 +105,12 @@ def weights(outputs: Outputs, column: str) -> FloatArray:
     return found
 
 
-NEGLIGIBLE = 1 / 64  # of the total weight, in items that are not told apart by theirs
+NEGLIGIBLE = 1 / 1024  # of the total weight, in items that are not told apart by theirs
 
 
 def lightest(weight: FloatArray) -> int:
-    """The power of four below which weights add up to next to nothing."""
-    exponent = np.frexp(weight[weight > 0])[1] // 2
+    """The power of two below which weights add up to next to nothing."""
+    exponent = np.frexp(weight[weight > 0])[1]
     low = int(exponent.min())
     share = np.cumsum(np.bincount(exponent - low, weights=weight[weight > 0])) / weight.sum()
     return low + int(np.searchsorted(share, NEGLIGIBLE, side="right"))

@@ -40,8 +40,8 @@ class LabelView:
 
     group (K,) numbers how cells are predicted; other (G, C) are pseudo-counts of the classes that
     an event of the group may have. parts are numberings of the cells (K,), by default the regions:
-    labels that are spread evenly are so over the parts of each. plain is the view without signals,
-    where there are some: they may be worth nothing.
+    labels that are spread evenly are so over the parts of each. plain is the view without given
+    signals, where there are some: they may be worth nothing. Weights are in both.
     """
 
     model: LabelModel
@@ -96,10 +96,11 @@ def label_view(problem: Problem, settings: ModelSettings) -> LabelView:
     """What the model needs to know of a problem whose labels are classes."""
     if problem.n_classes > 2:
         return _more_classes(problem, settings)
-    plain = _two_classes(problem, settings, None)
-    if problem.cells.signals is None:
-        return plain
-    return replace(_two_classes(problem, settings, problem.cells.signals), plain=plain)
+    signals = problem.cells.signals
+    view = _two_classes(problem, settings, signals)
+    if signals is None or not signals.given:
+        return view
+    return replace(view, plain=_two_classes(problem, settings, signals.weights))
 
 
 def _two_classes(

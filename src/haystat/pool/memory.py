@@ -36,6 +36,7 @@ from haystat.pool.shown import plot_pool, pool_card, pool_columns
 from haystat.pool.signals import checked_signals, read_signals
 from haystat.pool.strata import STRATIFIERS, assign, checked_edges, checked_strata, renumber
 from haystat.pool.tree import Tree, balanced_tree, tree_from_parents
+from haystat.pool.weight_signals import with_weights
 
 
 class Pool(Shown):
@@ -140,7 +141,7 @@ class Pool(Shown):
             tuple(str(label) for label in self.classes),
             scored=without is None,
             weight=self._weight,
-            light=-32 if self._weight is None else lightest(self.columns[self._weight]),
+            light=-64 if self._weight is None else lightest(self.columns[self._weight]),
         )
 
     def __len__(self) -> int:
@@ -234,8 +235,11 @@ class Pool(Shown):
         shares = self._mean_prior(of_item, size)
         stratum = self.stratum[example].astype(np.int64)
         known = None if self._marks is None else self._marks[example].astype(np.int64)
-        signals = None if self.signals is None else self.signals.of_cells(of_item, size, example)
-        return Cells(stratum, size, shares, self.outputs(example), of_item, known, signals)
+        signals = self.signals
+        if len(self.classes) == 2:
+            signals = with_weights(signals, measure, self._blocks, self._predictions, of_item)
+        told = None if signals is None else signals.of_cells(of_item, size, example)
+        return Cells(stratum, size, shares, self.outputs(example), of_item, known, told)
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""

@@ -41,7 +41,8 @@ class Signals:
 
     A place is not a number where the signal is missing, and its band is 0 there. names are those
     of the signals, and coordinates those of the places: the signals, or some of them and the mean
-    of the others. two_valued has one entry for each coordinate.
+    of the others; n_weights of them, the last ones, are sizes of weights, which nobody gave as
+    signals (pool/weight_signals.py). two_valued has one entry for each coordinate.
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,7 @@ class Signals:
     two_valued: tuple[bool, ...]
     place: Places
     band: NDArray[np.int8]
+    n_weights: int = 0
 
     @cached_property
     def pattern(self) -> NDArray[np.int32]:
@@ -62,17 +64,40 @@ class Signals:
         total = [np.bincount(of_item, column, minlength=len(size)) for column in self.place.T]
         mean = np.stack(total, axis=1) / size[:, None]
         band = self.band[example].astype(np.int64)
-        return CellSignals(self.coordinates, self.two_valued, mean, band)
+        return CellSignals(self.coordinates, self.two_valued, mean, band, self.n_weights)
 
 
 @dataclass(frozen=True)
 class CellSignals:
-    """What signals say about cells: mean places (K, J), one a coordinate, and bands (K, J)."""
+    """What signals say about cells: mean places (K, J), one a coordinate, and bands (K, J).
+
+    The last n_weights coordinates are weights.
+    """
 
     coordinates: tuple[str, ...]
     two_valued: tuple[bool, ...]
     place: FloatArray
     band: IntArray
+    n_weights: int = 0
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The coordinates that are no weights."""
+        return self.coordinates[: len(self.coordinates) - self.n_weights]
+
+    @property
+    def weights(self) -> CellSignals | None:
+        """The weights alone; None if there are none."""
+        if self.n_weights == 0:
+            return None
+        last = slice(-self.n_weights, None)
+        return replace(
+            self,
+            coordinates=self.coordinates[last],
+            two_valued=self.two_valued[last],
+            place=self.place[:, last],
+            band=self.band[:, last],
+        )
 
     @cached_property
     def pattern(self) -> IntArray:
@@ -186,7 +211,7 @@ def read_signals(
         ladder = make_ladder(counts_of(mean, chosen), threshold, starts)
         first = _most_telling(coordinates)
         coordinates = {name: coordinates[name] for name in first} | {OTHERS: (mean, ladder)}
-    told = [_told(*pair) for pair in coordinates.values()]
+    told = [told_of(*pair) for pair in coordinates.values()]
     place, band = (np.stack(parts, axis=1) for parts in zip(*told, strict=True))
     two_valued = tuple(ladder.n_values == 2 for _, ladder in coordinates.values())
     return Signals(tuple(values), tuple(coordinates), two_valued, place, band)
@@ -228,7 +253,7 @@ def _ordered(values: NDArray[Any], votes: IntArray, n_systems: int) -> FloatArra
     return result
 
 
-def _told(values: FloatArray, ladder: Ladder) -> tuple[Places, NDArray[np.int8]]:
+def told_of(values: FloatArray, ladder: Ladder) -> tuple[Places, NDArray[np.int8]]:
     """Place and band of each item."""
     rung, missing = ladder.rung(values), np.isnan(values)
     place = np.where(missing, np.nan, ladder.place[rung] / PARTS).astype(np.float32)
@@ -247,5 +272,5 @@ def _most_telling(coordinates: Coordinates) -> list[str]:
 def _mean_of_others(coordinates: Coordinates) -> FloatArray:
     """The mean place of all other signals."""
     first = _most_telling(coordinates)
-    rest = [_told(*pair)[0] for name, pair in coordinates.items() if name not in first]
+    rest = [told_of(*pair)[0] for name, pair in coordinates.items() if name not in first]
     return np.asarray(np.mean(np.nan_to_num(rest).astype(np.float64), axis=0))

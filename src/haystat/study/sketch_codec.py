@@ -170,7 +170,8 @@ def _encode_signals(signals: CellSignals) -> dict[str, Any]:
     known = {"place": np.nan_to_num(signals.place), "band": signals.band}
     parts = {name: encode_array(name, values) for name, values in known.items()}
     names = {"coordinates": list(signals.coordinates), "two_valued": list(signals.two_valued)}
-    return {**names, **parts}
+    weights = {"n_weights": signals.n_weights} if signals.n_weights else {}
+    return {**names, **weights, **parts}
 
 
 def decode_cells(given: Mapping[str, Any], items: Any) -> Cells:
@@ -187,7 +188,8 @@ def decode_cells(given: Mapping[str, Any], items: Any) -> Cells:
 def _decode_signals(given: Mapping[str, Any]) -> CellSignals:
     band = decode_array(given["band"])
     place = np.where(band == 0, np.nan, decode_array(given["place"]))
-    return CellSignals(tuple(given["coordinates"]), tuple(given["two_valued"]), place, band)
+    names, two_valued = tuple(given["coordinates"]), tuple(given["two_valued"])
+    return CellSignals(names, two_valued, place, band, given.get("n_weights", 0))
 
 
 def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:
