@@ -7,6 +7,7 @@ import pytest
 from sklearn import metrics
 
 import haystat as hs
+from haystat.core.wording import label_count
 from haystat.inference.assisted import FEW_IN_GROUP, blocks_of
 from haystat.inference.finer_cells import Finer, unseen
 from haystat.measures import F1, PRCurve, Prevalence, Recall, Several, Within, bound
@@ -71,8 +72,8 @@ def test_a_group_with_few_labels_says_so(countries):
     few = [n for n in counts if n < FEW_IN_GROUP]
     assert 0 < len(few) < len(counts)
     for n in few:
-        assert any(f"Of this group {n} items have a label" in one for one in said)
-    assert sum("Of this group" in one for one in said) == len(few)
+        assert any(f"This group has {label_count(n)}:" in one for one in said)
+    assert sum("This group has" in one for one in said) == len(set(few))
 
 
 def test_a_group_has_one_number_alone_or_beside_others(countries):

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from haystat.core.arrays import IntArray
+from haystat.core.wording import label_count
 from haystat.inference.credible import credible_estimate
 from haystat.inference.estimate import Estimate
 from haystat.inference.finer_cells import Finer, unseen
@@ -31,7 +32,7 @@ from haystat.pool.problem import Problem
 
 FEW_STRATA = 32  # below which strata of a score may be too coarse for a curve
 LARGE_PART = 0.1  # of the positives, in a cell that a curve cuts
-FEW_IN_GROUP = 30  # labels, below which a group is told about by the others more than by its own
+FEW_IN_GROUP = 30  # labels, below which the estimate of a group leans on the others
 POSTERIOR = 2**31  # in place of a stage's number, for the randomness of an estimate
 
 
@@ -109,10 +110,9 @@ def few_in_group(measure: Measure, outputs: Outputs) -> tuple[str, ...]:
     if n >= FEW_IN_GROUP:
         return ()
     return (
-        f"Of this group {n} items have a label, so the estimate takes more from what the other "
-        "groups are like, and positives that the score knows nothing of may be missing from it. "
-        f"Draw labels for the group (hs.measures.Within as the measure) until it has "
-        f"{FEW_IN_GROUP} or more.",
+        f"This group has {label_count(n)}: the estimate leans on what other groups are like, and "
+        "may lack positives of which the score knows nothing. Draw labels for the group "
+        f"(hs.measures.Within as the measure) until it has {FEW_IN_GROUP} or more.",
     )
 
 
