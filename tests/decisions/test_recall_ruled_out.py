@@ -36,6 +36,8 @@ def test_where_everything_is_predicted_nothing_is_to_be_ruled_out():
     below = LabelsBelow(np.array([0, 50]), np.zeros(2))
     assert ruled_out(draws, Need("recall", 0.8), below, 0.95).tolist() == [True, False]
     assert ruled_out(draws, Need("recall", 1.0), below, 0.95).tolist() == [True, False]
+    draws = draws_of([0.1, 0.1], [1.0, 0.4])
+    assert ruled_out(draws, Need("recall", 5e-324), below, 0.95).all()  # and nothing overflows
 
 
 def test_other_requirements_need_no_labels_below():

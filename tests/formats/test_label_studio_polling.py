@@ -395,6 +395,15 @@ def test_ctrl_c_ends_a_running_watch_with_a_summary(study, label_studio):
     assert "Traceback" not in error
 
 
+@pytest.fixture
+def own_interrupts():
+    """Python's own handling of Ctrl-C: a Spark session, once there was one, leaves another."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("own_interrupts")
 def test_ctrl_c_while_answers_are_taken_lets_them_be_taken(
     study, label_studio, run_main, monkeypatch
 ):

@@ -117,9 +117,9 @@ def ruled_out(draws: CutDraws, need: Need, below: LabelsBelow, level: float) -> 
 def breaking_shares(draws: CutDraws, need: Need) -> FloatArray:
     """Share of the items below each cut that break a recall by being positive, (L,); 1 at most."""
     left = np.maximum(1 - draws.predicted, 0.0)
-    breaking = np.median(draws.hit, axis=0) * (1 - need.least) / need.least
-    few = left <= breaking
-    return np.where(few, 1.0, breaking / np.where(few, 1.0, left))
+    breaking, all_there = np.median(draws.hit, axis=0) * (1 - need.least), left * need.least
+    few = all_there <= breaking
+    return np.where(few, 1.0, breaking / np.where(few, 1.0, all_there))
 
 
 def labels_to_rule_out(draws: CutDraws, need: Need, at: int, level: float) -> int | None:

@@ -177,4 +177,5 @@ def counted(past: Past, source: Source, layout: Layout) -> pa.Table:
         plain = with_votes(rows, layout.columns, further, layout.classes, layout.thresholds)
         sums = {"n": plain.count(), "differs": plain[DIFFERS].sum(where=plain[KIND].notnull())}
         sums |= {"votes": plain[VOTES].sum(), "chosen": plain[CHOSEN].sum()}
+        sums = {name: one.fill_null(0) for name, one in sums.items()}
         return plain.group_by([KIND, BEFORE_THAT]).agg(**sums).to_pyarrow()
