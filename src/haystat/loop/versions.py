@@ -148,55 +148,64 @@ def next_version(
     behind = hasattr(type(pool), "layout_of")
     follow = _following_behind_engine if behind else _following_in_memory
     order = order_seed(old.seed or 0, number)
-    version = follow(state, old, pool, inclusion, told, seed, order, most_levels, float(ask_again))
+    before = Carried(state, old, inclusion, told, seed, order, most_levels, float(ask_again))
+    version = follow(before, pool)
     answers = {answer.item: answer for answer in told.values()}
     ancestors = (*ancestors_of(settings), int(settings["seed"]))
     return Version(given, number, seed, version, answers, oldest, ancestors)
 
 
-def _following_in_memory(
-    state: State,
-    old: Any,
-    pool: Any,
-    inclusion: FloatArray,
-    told: Mapping[int, Answer],
-    seed: int,
-    order: int,
-    most_levels: int,
-    ask_again: float,
-) -> VersionPool:
+@dataclass(frozen=True)
+class Carried:
+    """What a version starts from: the old pool whole, how likely its items were to be drawn.
+
+    inclusion (K,) is by its cell, told has the answers by its position; seed is that of the new
+    draws, order that of the items.
+    """
+
+    state: State
+    old: Any
+    inclusion: FloatArray
+    told: Mapping[int, Answer]
+    seed: int
+    order: int
+    most_levels: int
+    ask_again: float
+
+
+def _following_in_memory(before: Carried, pool: Any) -> VersionPool:
+    old, told = before.old, before.told
     pool = in_memory(pool)
     place = places_in(in_memory(old), pool)
-    of_item = inclusion[old.cells(state.measure).of_item]
+    of_item = before.inclusion[old.cells(before.state.measure).of_item]
     kept = np.zeros(old.size, dtype=bool)
     kept[list(told)] = True
     there = place >= 0
     chance, was_drawn = np.where(there, of_item[place], 0.0), there & kept[place]
     keys = keys_of(pool.ids)
-    drawn = Drawn.of(chance, was_drawn, keys, seed, most_levels)
-    drawn = drawn.asking_again(ask_again, keys, seed) if ask_again else drawn
+    drawn = Drawn.of(chance, was_drawn, keys, before.seed, before.most_levels)
+    drawn = drawn.asking_again(before.ask_again, keys, before.seed) if before.ask_again else drawn
     earlier = earlier_steps(old, pool, place)
     label = [told[int(place[item])].label for item in drawn.item.tolist()]
     pool = fitted_to(with_earlier(pool, earlier), drawn.item, label)
-    return VersionPool.following(pool, drawn, order, earlier=earlier)
+    return VersionPool.following(pool, drawn, before.order, earlier=earlier)
 
 
-def _following_behind_engine(
-    state: State,
-    old: Any,
-    pool: Any,
-    inclusion: FloatArray,
-    told: Mapping[int, Answer],
-    seed: int,
-    order: int,
-    most_levels: int,
-    ask_again: float,
-) -> Any:
+def _following_behind_engine(before: Carried, pool: Any) -> Any:
     from haystat.engines.version import following  # Ibis is slow to import
 
-    place = {answer.item: index for index, answer in told.items()}
-    how = (state.measure, inclusion, place, seed, order, most_levels, ask_again)
-    return following(old, pool, *how)
+    place = {answer.item: index for index, answer in before.told.items()}
+    return following(
+        before.old,
+        pool,
+        before.state.measure,
+        before.inclusion,
+        place,
+        seed=before.seed,
+        order=before.order,
+        most=before.most_levels,
+        ask_again=before.ask_again,
+    )
 
 
 def carried(state: State, oldest: datetime | None) -> tuple[FloatArray, dict[int, Answer]]:
