@@ -65,6 +65,30 @@ def test_a_study_of_two_systems_and_three_classes_from_the_form(served, open_pag
         assert study.measure.components == ("old:f1_macro", "new:f1_macro")
 
 
+def test_another_score_helps_and_is_not_shown(served, open_page):
+    address, path, _ = served
+    rows = [f"p{i},{i / 500},{(i * 7 % 500) / 500},{i % 3},text {i}" for i in range(500)]
+    (path.parent / "two.csv").write_text("\n".join(["id,score,old,rule,text", *rows]))
+    page = open_page(f"{address}/new")
+    page.select_option("#file", "two.csv")
+    page.wait_for_selector("#preview table")
+    page.select_option("#score", "score")
+    page.check("#show input[value=old]")
+    page.click("#further summary")
+    page.check("#signals input[value=old]")
+    page.check("#signals input[value=rule]")
+    assert page.is_disabled("#signals input[value=score]"), "what is evaluated is no signal"
+    assert page.is_disabled("#show input[value=old]"), "a signal tells the score"
+    page.fill("#threshold", "0.9")
+    page.click("#create")
+    page.wait_for_url("**/label?study=two*")
+    page.wait_for_selector("#record .item-id")
+    assert "old" not in page.inner_text("#record")
+    with hs.Study.open(path.parent / "two.haystat") as study:
+        assert study.settings["source"]["signals"] == ["old", "rule"]
+        assert study.settings["source"]["show"] == ["text"]
+
+
 def test_items_with_several_labels_from_the_form(served, open_page):
     address, path, _ = served
     rows = [f"p{i},{i / 500},{1 - i / 500},{i % 7 / 7},picture {i}" for i in range(500)]

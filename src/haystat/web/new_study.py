@@ -74,6 +74,9 @@ class Wish(Struct, kw_only=True):
         float, Meta(ge=0, le=0.5, description="Share of questions for a second opinion.")
     ] = 0.0
     weight: Annotated[Text, Meta(description="Column with what an item counts.")] = ""
+    signals: Annotated[
+        ColumnNames, Meta(description="Columns with other scores, rules or verdicts, which help.")
+    ] = []
 
     def __post_init__(self) -> None:
         measures.resolve(self.measure)

@@ -117,7 +117,7 @@ def _source(file: Path, wish: Wish) -> PoolFile:
     predicted = (wish.prediction, *(system.prediction for system in wish.systems))
     prediction, id_ = tuple(name for name in predicted if name), wish.id or None
     further = [name for name in (id_, wish.weight) if name]
-    check_table(file, {*score, *prediction, *wish.show, *further})
+    check_table(file, {*score, *prediction, *wish.show, *wish.signals, *further})
     options: dict[str, Any] = {"classes": _values(wish.classes), "seed": seed_from(wish.seed)}
     options |= {} if wish.threshold is None else {"threshold": wish.threshold}
     shown, weight = tuple(wish.show), wish.weight or None
@@ -131,6 +131,7 @@ def _source(file: Path, wish: Wish) -> PoolFile:
             shown,
             options,
             weight=weight,
+            signals=tuple(wish.signals),
             multi_label=wish.multi_label,
         )
 

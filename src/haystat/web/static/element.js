@@ -6,3 +6,13 @@ export function element(kind, className, text) {
   if (text !== undefined) made.textContent = text;
   return made;
 }
+
+/** A box to tick, with its name beside it. */
+export function checkbox(name, checked) {
+  const label = element("label"), box = element("input");
+  box.type = "checkbox";
+  box.value = name;
+  box.checked = checked;
+  label.append(box, name);
+  return label;
+}

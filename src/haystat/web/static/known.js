@@ -1,6 +1,7 @@
-// The part of the form about labels that people already have, and about weights.
+// The part of the form about what else is known: signals, labels that people already have, weights.
 
 import { $ } from "./common.js";
+import { checkbox } from "./element.js";
 
 const NONE = new Option("(none)", "");
 
@@ -10,14 +11,19 @@ export function offerFiles(files) {
   $("known").replaceChildren(NONE.cloneNode(true), ...files.map((name) => new Option(name, name, false, name === chosen)));
 }
 
-/** Columns of the pool that may be weights. */
-export function offerWeights(names) {
-  $("weight").replaceChildren(NONE.cloneNode(true), ...names.map((name) => new Option(name, name)));
+/** Columns of the pool: numbers may be weights, any may be a signal. */
+export function offerColumns(numbers, names, changed) {
+  $("weight").replaceChildren(NONE.cloneNode(true), ...numbers.map((name) => new Option(name, name)));
+  $("signals").replaceChildren(...names.map((name) => checkbox(name, false)));
+  $("signals").onchange = changed;
 }
+
+/** Columns that are chosen as signals. */
+export const signals = () => [...document.querySelectorAll("#signals input:checked:enabled")].map((box) => box.value);
 
 /** What the form says about them. */
 export function further() {
-  const found = {};
+  const found = { signals: signals() };
   if ($("weight").value) found.weight = $("weight").value;
   if (!$("known").value) return found;
   found.known = $("known").value;

@@ -1,7 +1,8 @@
 // A new study: choose a file, say what its columns hold and what to find out.
 
 import { $, Away, count, get, post } from "./common.js";
-import { further, offerFiles, offerWeights } from "./known.js";
+import { checkbox } from "./element.js";
+import { further, offerColumns, offerFiles, signals } from "./known.js";
 import { offerSystems, systems } from "./systems.js";
 
 const NONE = "(none)", PAUSE = 800; // milliseconds
@@ -54,17 +55,10 @@ function fill(columns, guess) {
   pictures = guess.images;
   options("score", numbers.length ? numbers : names, guess.score);
   options("id", ["", ...names], guess.id ?? "");
-  offerWeights(numbers);
+  offerColumns(numbers, names, changed);
   offerSystems(numbers, names, changed);
   options("prediction", ["", ...names], guess.prediction ?? "");
-  $("show").replaceChildren(...names.map((name) => {
-    const label = document.createElement("label"), box = document.createElement("input");
-    box.type = "checkbox";
-    box.value = name;
-    box.checked = guess.show.includes(name);
-    label.append(box, name);
-    return label;
-  }));
+  $("show").replaceChildren(...names.map((name) => checkbox(name, guess.show.includes(name))));
 }
 
 const listed = (id) => $(id).value.split(",").map((part) => part.trim()).filter(Boolean);
@@ -111,10 +105,12 @@ async function plan() {
   } catch (error) { if (mine === planning) box.textContent = error.message || "No plan yet."; }
 }
 
-/** Nobody sees a score or a prediction. */
+/** Nobody sees a score, a prediction or a signal, and what is evaluated is no signal. */
 function changed() {
   const said = [{ score: $("score").value, prediction: $("prediction").value }, ...systems()].flatMap((one) => [one.score, one.prediction]);
-  for (const box of document.querySelectorAll("#show input")) box.disabled = said.includes(box.value);
+  const disable = (list, names) => { for (const box of document.querySelectorAll(`#${list} input`)) box.disabled = names.includes(box.value); };
+  disable("signals", [...said, $("id").value]);
+  disable("show", [...said, ...signals()]);
   // A plan takes seconds, and the study waits for those that are under way: one for each pause.
   clearTimeout(soon);
   soon = setTimeout(plan, PAUSE);
@@ -135,7 +131,7 @@ async function upload(chosen) {
 
 $("file").addEventListener("change", () => choose($("file").value));
 $("upload").addEventListener("change", () => { const [chosen] = $("upload").files; if (chosen) upload(chosen); });
-for (const id of ["score", "prediction", "measure", "design", "wanted", "threshold", "classes"]) $(id).addEventListener("change", changed);
+for (const id of ["score", "id", "prediction", "measure", "design", "wanted", "threshold", "classes"]) $(id).addEventListener("change", changed);
 $("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   $("error").hidden = true;
