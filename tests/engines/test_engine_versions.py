@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import haystat as hs
 from haystat.cli import app
+from haystat.comparison.change import Effect
 from haystat.errors import BadOption, LogError, PoolChanged, PoolError
 from haystat.study import PoolFile, verify
 
@@ -317,3 +318,46 @@ def test_spark_does_the_same(two, rows, spark, label):
         for one, path, score in ((first, two[0], "v1"), (second, two[1], "v2"))
     ]
     assert_same(pools, label)
+
+
+def effects(found):
+    return np.array([[one.value, one.low, one.high] for one in vars(found).values()
+                     if isinstance(one, Effect)])  # fmt: skip
+
+
+def test_a_change_behind_an_engine_is_that_in_memory(two, rows, label, tmp_path):
+    first, second = part(rows, np.arange(3000)), part(rows, np.arange(500, SIZE))
+    found = []
+    for one, other in (
+        (in_memory(first, "v1"), in_memory(second, "v2")),
+        [hs.open_pool(path, id="id", score=f"v{k + 1}") for k, path in enumerate(two)],
+    ):
+        before = hs.Evaluation(one, random_state=1)
+        answer(before, label, 150)
+        after = before.next(other)
+        answer(after, label, 100)
+        found.append((hs.change(before, after), hs.change(before, after, "recall", level=0.8)))
+    for memory, engine in zip(*found, strict=True):
+        np.testing.assert_allclose(effects(memory), effects(engine), rtol=1e-9)
+        assert (engine.n_common, engine.n_new, engine.n_gone) == (2500, 1000, 500)
+        assert (engine.n_labels, engine.warnings) == (memory.n_labels, memory.warnings)
+    study = hs.Study.create(tmp_path / "a.haystat", pool_file(two[0], "v1"), random_state=1)
+    answer(study, label, 150)
+    with study.next(pool_file(two[1], "v2"), "b") as later:
+        answer(later, label, 100)
+    study.close()
+    command = ["change", str(tmp_path / "a.haystat"), str(tmp_path / "a-b.haystat"), "--json"]
+    told = json.loads(CliRunner().invoke(app, command).stdout)
+    np.testing.assert_allclose(told["model"]["value"], found[0][0].model.value, rtol=1e-9)
+
+
+def test_a_change_needs_the_rows(two, rows, label, tmp_path):
+    pool = hs.open_pool(two[0], id="id", score="v1")
+    run = hs.Evaluation(pool, random_state=1)
+    answer(run, label, 100)
+    pool.save(tmp_path / "pool.sketch")
+    (tmp_path / "0.parquet").unlink()
+    sketched = hs.Evaluation(hs.open_pool(tmp_path / "pool.sketch"), random_state=1)
+    answer(sketched, label, 100)
+    with pytest.raises(BadOption, match="open the table itself"):
+        hs.change(sketched, run)

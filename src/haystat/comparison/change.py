@@ -36,9 +36,10 @@ from haystat.measures.base import Measure
 from haystat.measures.combine import Combination, Several
 from haystat.measures.outputs import Schema
 from haystat.measures.within import Within
+from haystat.pool.items import Items, places_in
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
-from haystat.pool.version import Drawn, VersionPool, in_memory, order_seed, places_in
+from haystat.pool.version import Drawn, VersionPool, order_seed
 
 BEFORE, AFTER = "before", "after"
 PARTS = ("before", "after", "change", "by the model", "by the data")
@@ -139,8 +140,10 @@ def change(
         raise BadOption(f"items is {brief(items)}; give 'same' or 'apart'")
     if items == "apart":
         return _apart(old, new, target, level, systems)
-    union = Union.of(_whole(old), _whole(new), systems)
-    state = _state(old, new, union, Parts(target, union.kind != CAME, union.kind != GONE))
+    told = Told.of(old), Told.of(new)
+    union = Union.of(told[0].items, told[1].items, systems)
+    parts = Parts(target, union.kind != CAME, union.kind != GONE)
+    state = _state(old, new, told, union, parts)
     estimate = estimate_state(state, None, level)
     ends = np.column_stack([estimate.values, estimate.intervals])
     effects = [Effect(*(float(number) for number in row)) for row in ends]
@@ -202,16 +205,16 @@ class Union:
     place_new: IntArray
 
     @classmethod
-    def of(cls, old: Pool, new: Pool, systems: tuple[str, str] | None) -> Union:
+    def of(cls, old: Items, new: Items, systems: tuple[str, str] | None) -> Union:
         """The items of the new pool, then those that are gone."""
         place = places_in(old, new)
-        gone = np.setdiff1d(np.arange(old.size), place)
+        gone = np.setdiff1d(np.arange(len(old)), place)
         place_old = np.concatenate([place, gone])
-        place_new = np.concatenate([np.arange(new.size), np.full(len(gone), -1)])
+        place_new = np.concatenate([np.arange(len(new)), np.full(len(gone), -1)])
         kind = np.where(place_new < 0, GONE, np.where(place_old < 0, CAME, BOTH))
-        first, second = _systems(old.systems, new.systems, systems)
-        one, other = (_scores(pool, name) for pool, name in ((old, first), (new, second)))
-        predicted = _predicted(old, first, place_old), _predicted(new, second, place_new)
+        first, second = _systems(tuple(old.scores), tuple(new.scores), systems)
+        one, other = old.scores[first], new.scores[second]
+        predicted = old.predictions[first][place_old], new.predictions[second][place_new]
         pool = Pool(
             {
                 BEFORE: _filled(one, place_old, other, place_new),
@@ -266,35 +269,52 @@ class Parts(Combination):
         return np.stack([before, after, total, model, total - model], axis=-1)
 
 
-def _whole(loop: Loop) -> Pool:
-    what = "tell which items another version has, too (items='apart' does not ask),"
-    return in_memory(loop.whole_pool(what))
+@dataclass(frozen=True)
+class Told:
+    """The items of a version, how likely each was to have an answer (M,), and those there are."""
+
+    items: Items
+    inclusion: FloatArray
+    answers: Mapping[int, Answer]
+
+    @classmethod
+    def of(cls, loop: Loop) -> Told:
+        """Those of an evaluation or a study."""
+        state = loop.state
+        what = "tell which items another version has, too (items='apart' does not ask),"
+        pool: Any = loop.whole_pool(what)
+        items = pool.items(state.measure)
+        inclusion, answers = carried(state, None)
+        place = items.positions([answer.item for answer in answers.values()])
+        told = {place[answer.item]: answer for answer in answers.values()}
+        return cls(items, inclusion[items.cell], told)
 
 
-def _state(old: Loop, new: Loop, union: Union, measure: Measure) -> State:
+def _state(old: Loop, new: Loop, told: tuple[Told, Told], union: Union, measure: Measure) -> State:
     """The labels of both versions as those of one pool, with nothing asked beyond."""
-    inclusion, told = _joined(old, new, union)
+    inclusion, answers = _joined(old, new, *told, union)
     seed = version_seed(new.seed, CHANGES)
     drawn = np.zeros(union.pool.size, dtype=bool)
-    drawn[list(told)] = True
+    drawn[list(answers)] = True
     before = Drawn.of(inclusion, drawn, keys_of(union.pool.ids), seed)
     pool = VersionPool.following(union.pool, before, order_seed(seed, CHANGES), union.kind)
     state = State(pool, measure.bind(pool.schema), new.design, seed)
-    by_id = {pool.id_of(item): answer for item, answer in told.items()}
+    by_id = {pool.id_of(item): answer for item, answer in answers.items()}
     data = carried_data(pool, state.ledger.problem.cells, by_id)
     state.apply(Line(1, "", "carried", None, {"name": "", **data}))
     return state
 
 
-def _joined(old: Loop, new: Loop, union: Union) -> tuple[FloatArray, Mapping[int, Answer]]:
+def _joined(
+    old: Loop, new: Loop, before: Told, after: Told, union: Union
+) -> tuple[FloatArray, Mapping[int, Answer]]:
     """How likely each item was to have an answer in either version, (M,), and the answers.
 
     What the second carried over from the first is in its probabilities already. Draws in the same
     order of items go together, others are independent.
     """
-    (first, told_first), (second, told_second) = _answers(old), _answers(new)
-    one = np.where(union.place_old < 0, 0.0, first[union.place_old])
-    other = np.where(union.place_new < 0, 0.0, second[union.place_new])
+    one = np.where(union.place_old < 0, 0.0, before.inclusion[union.place_old])
+    other = np.where(union.place_new < 0, 0.0, after.inclusion[union.place_new])
     derived = old.seed in ancestors_of(new.settings)
     if derived:
         inclusion = np.where(union.place_new < 0, one, other)
@@ -302,20 +322,13 @@ def _joined(old: Loop, new: Loop, union: Union) -> tuple[FloatArray, Mapping[int
         inclusion = np.maximum(one, other)
     else:
         inclusion = 1 - (1 - one) * (1 - other)
-    place = np.full(len(first), -1)
+    place = np.full(len(before.items), -1)
     place[union.place_old[union.place_old >= 0]] = np.flatnonzero(union.place_old >= 0)
-    told = {int(place[there]): answer for there, answer in told_first.items()}
+    told = {int(place[there]): answer for there, answer in before.answers.items()}
     if derived:  # what the second left out, it had reasons for
         told = {item: answer for item, answer in told.items() if union.place_new[item] < 0}
-    told |= told_second  # the items of the second come first, in its order
-    return inclusion, told
-
-
-def _answers(loop: Loop) -> tuple[FloatArray, Mapping[int, Answer]]:
-    """How likely each item of a pool was to have an answer, (M,), and those there are."""
-    state = loop.state
-    inclusion, told = carried(state, None)
-    return inclusion[_whole(loop).cells(state.measure).of_item], told
+    # The items of the second come first, in its order.
+    return inclusion, told | dict(after.answers)
 
 
 def _systems(
@@ -334,17 +347,6 @@ def _systems(
             "systems=(…, …)"
         )
     return old[0], new[0]
-
-
-def _scores(pool: Pool, system: str) -> FloatArray:
-    return np.asarray(pool.class_scores(system), dtype=np.float64)
-
-
-def _predicted(pool: Pool, system: str, place: IntArray) -> Any:
-    """What a system predicts about items, by class; at -1 nothing of use."""
-    column = pool.systems.index(system)
-    index = pool.outputs(place).predictions[:, column]
-    return np.asarray(pool.classes)[index]
 
 
 def _filled(

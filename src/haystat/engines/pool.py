@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from haystat.core.arguments import checked_path
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.display.card import card_html
+from haystat.engines.all_items import all_items
 from haystat.engines.checks import Summary
 from haystat.engines.grid import threshold_grid
 from haystat.engines.labels import read_labels
@@ -48,6 +49,7 @@ from haystat.pool.base import Order
 from haystat.pool.between_cells import blocks_between
 from haystat.pool.blocks import Blocks, refined
 from haystat.pool.cells import Cells, first_like_most, thresholds
+from haystat.pool.items import Items
 from haystat.pool.known import Known
 from haystat.pool.losses import CellLosses, equal_losses
 from haystat.pool.shown import score_card
@@ -195,6 +197,10 @@ class EnginePool:
     def candidates(self, cells: Cells) -> Order:
         """The items of each cell in the order in which they are asked about."""
         return MergedOrder(self._of(cells.example.index), of_atom(cells), cells.size)
+
+    def items(self, measure: Measure) -> Items:
+        """All items, one by one, if they fit into memory: one pass."""
+        return all_items(self, measure)
 
     def label_counts(self, measure: Measure, cells: Cells, column: str) -> IntArray:
         """Items of each cell under each label, (K, C), from known labels in a column: one pass."""
@@ -362,8 +368,12 @@ class EnginePool:
         source = self._source("further items of a cell")
         return fetched(source, layout, sketch, limit, n_wanted, self._order(seed))
 
-    def _order(self, seed: int) -> RowOrder:
+    @property
+    def row_order(self) -> RowOrder:
         """The order of the items of each cell."""
+        return self._order(self.settings.seed)
+
+    def _order(self, seed: int) -> RowOrder:
         return RowOrder(seed)
 
     def _held(self, bins: Bins, layout: Layout, sketch: Sketch) -> SketchItems:

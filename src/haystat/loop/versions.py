@@ -19,6 +19,7 @@ from haystat.errors import BadOption
 from haystat.loop.journal import moment, stamp
 from haystat.loop.state import Answer, State
 from haystat.pool.cells import Cells
+from haystat.pool.items import places_in
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
 from haystat.pool.version import (
@@ -28,7 +29,6 @@ from haystat.pool.version import (
     earlier_steps,
     in_memory,
     order_seed,
-    places_in,
     with_earlier,
 )
 

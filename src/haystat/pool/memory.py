@@ -25,6 +25,7 @@ from haystat.pool.fingerprint import digest_of
 from haystat.pool.fitted_signals import FittedSignal
 from haystat.pool.frames import pool_arguments
 from haystat.pool.ids import checked_ids
+from haystat.pool.items import Items
 from haystat.pool.known import KINDS, Known
 from haystat.pool.losses import CellLosses, equal_losses, mean_losses
 from haystat.pool.multi_label import multi_label_arguments
@@ -223,6 +224,13 @@ class Pool(Shown):
         columns = {name: values[index] for name, values in self.columns.items()}
         predictions = self._predictions[index].astype(np.int64)
         return Outputs(np.asarray(index), self.scores[index], predictions, columns)
+
+    def items(self, measure: Measure) -> Items:
+        """All items, by the cells of a measure."""
+        predicted = np.asarray(self.classes)[self._predictions]
+        named = {name: predicted[:, place] for place, name in enumerate(self.systems)}
+        of_item = self.cells(measure).of_item
+        return Items(self.ids, of_item, self.classes, self._class_scores, named)
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure`, bound to this pool, cannot tell apart."""

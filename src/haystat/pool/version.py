@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
-from haystat.errors import BadOption, PoolError
+from haystat.errors import BadOption
 from haystat.measures.base import Measure
 from haystat.pool.cells import Before, Candidates, Cells, example_items
 from haystat.pool.fingerprint import digest_of
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import (
     as_shares,
-    keys_of,
     permanent_numbers,
     round_keys,
     unit_numbers,
@@ -293,17 +292,3 @@ def order_seed(seed: int, number: int) -> int:
     """The seed of the order of items in a version: one that nothing was drawn by before."""
     first, second, *_ = round_keys(seed + ORDER * number)
     return (first << 31) ^ second
-
-
-def places_in(old: Pool, new: Pool) -> IntArray:
-    """Where each item of the new pool was in the old one, (M,); -1 for those that are new."""
-    if old.classes != new.classes:
-        raise PoolError(
-            f"the pool has the classes {list(new.classes)}, and labels were taken in terms of "
-            f"{list(old.classes)}; make it with the same classes"
-        )
-    known, asked = keys_of(old.ids), keys_of(new.ids)
-    order = np.argsort(known, kind="stable")
-    place = order[np.minimum(np.searchsorted(known, asked, sorter=order), len(order) - 1)]
-    same: NDArray[np.bool_] = (known[place] == asked) & (old.ids[place] == new.ids)
-    return np.where(same, place, -1)

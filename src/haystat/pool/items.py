@@ -1,0 +1,55 @@
+"""All items of a pool side by side: what a comparison of two pools takes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haystat.core.arrays import FloatArray, IntArray
+from haystat.errors import PoolError
+from haystat.pool.permanent_numbers import keys_of
+
+
+@dataclass(frozen=True)
+class Items:
+    """ids (M,), the cell (M,) of each item, and what each system says about it.
+
+    scores: (M,), or (M, C) with one for each class; predictions (M,) are classes.
+    """
+
+    ids: NDArray[Any]
+    cell: NDArray[np.integer[Any]]
+    classes: tuple[Any, ...]
+    scores: Mapping[str, FloatArray]
+    predictions: Mapping[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def positions(self, ids: Collection[Any]) -> dict[Any, int]:
+        """Where the items with these ids are."""
+        wanted = set(ids)
+        near = np.flatnonzero(np.isin(keys_of(self.ids), keys_of(np.array(list(wanted)))))
+        pairs = zip(self.ids[near].tolist(), near.tolist(), strict=True)
+        return {one: place for one, place in pairs if one in wanted}
+
+
+def places_in(old: Any, new: Any) -> IntArray:
+    """Where each item of the new pool was in the old one, (M,); -1 for those that are new.
+
+    Of both only ids and classes are looked at.
+    """
+    if old.classes != new.classes:
+        raise PoolError(
+            f"the pool has the classes {list(new.classes)}, and labels were taken in terms of "
+            f"{list(old.classes)}; make it with the same classes"
+        )
+    known, asked = keys_of(old.ids), keys_of(new.ids)
+    order = np.argsort(known, kind="stable")
+    place = order[np.minimum(np.searchsorted(known, asked, sorter=order), len(order) - 1)]
+    same: NDArray[np.bool_] = (known[place] == asked) & (old.ids[place] == new.ids)
+    return np.where(same, place, -1)
