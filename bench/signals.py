@@ -4,8 +4,9 @@ python bench/signals.py [--repeats 200] [--only kdd-smtp] [--kinds systems,noise
 python bench/signals.py --kinds sweep,blind,features [--repeats 200]
 
 systems: every pool of the shared folder with several systems, each of them evaluated with the
-others as signals. noise, reversed, ten: the same pools with one signal that knows nothing, with
-the other systems turned upside down, with ten signals that know nothing. time: of a stage.
+others as signals; with --unaided 0.5,0.125 also by designs that spread another share of the labels
+as if there were no signals. noise, reversed, ten: the same pools with one signal that knows nothing,
+with the other systems turned upside down, with ten signals that know nothing. time: of a stage.
 sweep: pools whose tail is empty, with a judge that flags 90% of the positives and 0.2% of the
 others. blind: generated pools whose judge sees nothing of one kind. features: generated pools, with
 a signal that is fitted to features or to the text of pairs.
@@ -24,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 import haystat as hs
+from haystat.designs.assisted import Assisted
 
 SHARED = Path(__file__).parents[2] / "shared" / "pools"
 BUDGETS = (500, 1000, 2000)
@@ -72,33 +74,39 @@ def evaluated(only: str) -> Iterator[tuple[str, pd.DataFrame, str]]:
                 yield f"{path.stem} {own}", frame, own
 
 
-def measured(frame: pd.DataFrame, own: str, signals: Signals, repeats: int) -> pd.DataFrame:
+def measured(
+    frame: pd.DataFrame, own: str, signals: Signals, repeats: int, design: Assisted
+) -> pd.DataFrame:
     """Errors, coverage and widths at the budgets."""
     scores = frame[f"score_{own}"].to_numpy(float)
     predictions = frame[f"pred_{own}"].to_numpy(int)
     pool = hs.Pool(scores, predictions, signals=signals or None)
     labels = frame["label"].to_numpy(int)
-    options = {"designs": ["assisted"], "budgets": list(BUDGETS), "repeats": repeats}
+    options = {"designs": [design], "budgets": list(BUDGETS), "repeats": repeats}
     return hs.simulate(pool, labels, measure="f1", random_state=0, **options)
 
 
-def compare(kinds: list[str], only: str, repeats: int) -> None:
-    """A line for each system, and the means."""
+def compare(
+    kinds: dict[str, tuple[Callable[[pd.DataFrame, str], Signals], Assisted]],
+    only: str,
+    repeats: int,
+) -> None:
+    """A line for each system and kind of signals and design, and the means."""
     ratios: dict[str, list[np.ndarray]] = {kind: [] for kind in kinds}
     covered: dict[str, list[np.ndarray]] = {kind: [] for kind in ["without", *kinds]}
     for name, frame, own in evaluated(only):
-        without = measured(frame, own, {}, repeats)
+        without = measured(frame, own, {}, repeats, Assisted())
         covered["without"].append(without.coverage.to_numpy())
-        print(f"{name}\n  without   {_line(without)}", flush=True)
-        for kind in kinds:
-            found = measured(frame, own, KINDS[kind](frame, own), repeats)
+        print(f"{name}\n  without       {_line(without)}", flush=True)
+        for kind, (signals, design) in kinds.items():
+            found = measured(frame, own, signals(frame, own), repeats, design)
             old, new = (np.maximum(part.mse.to_numpy(), SMALLEST) for part in (without, found))
             beyond = found.mse_low.to_numpy() > 1.15 * without.mse_high.to_numpy()
             ratios[kind].append(np.clip(old / new, 1 / MOST, MOST))
             covered[kind].append(found.coverage.to_numpy())
             times = " ".join(f"{r:.2f}" for r in old / new)
             worse = "  worse beyond its band" if beyond.any() else ""
-            print(f"  {kind:9s} {_line(found)}  lower by {times}{worse}", flush=True)
+            print(f"  {kind:13s} {_line(found)}  lower by {times}{worse}", flush=True)
     for kind in kinds:
         logs = np.log(ratios[kind])
         by_budget = " ".join(f"{r:.2f}" for r in np.exp(logs.mean(axis=0)))
@@ -285,9 +293,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--only", default="")
     parser.add_argument("--kinds", default="systems,noise,reversed,ten,time")
+    parser.add_argument("--unaided", default="")
     given = parser.parse_args()
     kinds = given.kinds.split(",")
-    if compared := [kind for kind in kinds if kind in KINDS]:
+    compared = {kind: (KINDS[kind], Assisted()) for kind in kinds if kind in KINDS}
+    for share in filter(None, given.unaided.split(",")):
+        compared[f"unaided {share}"] = (systems, Assisted(unaided=float(share)))
+    if compared:
         compare(compared, given.only, given.repeats)
     if "time" in kinds:
         stage_time(given.only)

@@ -56,6 +56,25 @@ def test_sizes_of_items_are_a_mixture_with_those_of_a_pool_without_signals(n_tol
     assert np.abs(by_item["trusting"] / by_item["alone"] - 1).max() > 0.5
 
 
+def test_labels_spread_evenly_go_to_items_regions_and_patterns_of_signals():
+    """Item by item; with uniform = 1 nothing is left to the model, with unaided = 0 to the score.
+
+    Of three labels one goes to any item, one to any region, one to any pattern of bands.
+    """
+    _, second, _ = hidden_pool()
+    problem = problem_of({"second": second})
+    design = Assisted(uniform=(1.0, 1.0), unaided=0.0)
+    state = design.start(problem, np.random.default_rng(0))
+    sizes = design.sizes(problem, state)[problem.cells.of_item]
+    expected = np.full(SIZE, 1 / SIZE)
+    for of_cell in (state.view.plain.regions.of_cell, problem.cells.signals.pattern):
+        of_item = of_cell[problem.cells.of_item]
+        _, number, count = np.unique(of_item, return_inverse=True, return_counts=True)
+        assert len(count) > 3
+        expected += 1 / len(count) / count[number]
+    np.testing.assert_allclose(sizes, expected / 3)
+
+
 def test_models_are_fitted_again_when_there_are_a_tenth_more_labels():
     _, second, label = hidden_pool()
     problem, design = problem_of({"second": second}), Assisted()

@@ -76,7 +76,7 @@ class Assisted(ModelSettings, Design):
     by_region: float = 0.5
     dense: float = 0.2
     least: float = 0.02
-    unaided: float = 0.5
+    unaided: float = 0.25
     name = "assisted"
     by_model = True
 
@@ -207,14 +207,18 @@ class Assisted(ModelSettings, Design):
     def _even(
         self, size: IntArray, reach: NDArray[np.bool_], parts: tuple[IntArray, ...]
     ) -> FloatArray:
-        """Sizes of items that are spread evenly over those in reach, (K,)."""
-        even = np.zeros(len(size))
+        """Sizes of items that are spread evenly over those in reach, (K,).
+
+        For every `by_region` over the parts of a numbering there is the rest over the items, once.
+        """
+        reached = size * reach
+        even = np.full(len(size), (1 - self.by_region) / max(float(reached.sum()), 1.0))
         for of_cell in parts:
-            within = np.bincount(of_cell, weights=size * reach)
-            by_item = 1.0 / max(float(within.sum()), 1.0)
-            by_region = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
-            even += (1 - self.by_region) * by_item + self.by_region * by_region[of_cell]
-        return np.where(reach, even / len(parts), 0.0)
+            within = np.bincount(of_cell, weights=reached)
+            by_part = 1.0 / (max(int(np.sum(within > 0)), 1) * np.maximum(within, 1.0))
+            even += self.by_region * by_part[of_cell]
+        total = 1 - self.by_region + self.by_region * len(parts)
+        return np.where(reach, even / total, 0.0)
 
 
 def _unfitted(view: LabelView, labelled: IntArray, key: int) -> AssistedState:
