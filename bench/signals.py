@@ -5,8 +5,9 @@ python bench/signals.py --kinds sweep,blind,features [--repeats 200]
 
 systems: every pool of the shared folder with several systems, each of them evaluated with the
 others as signals; with --unaided 0.5,0.125 also by designs that spread another share of the labels
-as if there were no signals. noise, reversed, ten: the same pools with one signal that knows nothing,
-with the other systems turned upside down, with ten signals that know nothing. time: of a stage.
+as if there were no signals. noise, reversed, ten: the same pools with one signal that knows
+nothing, with the other systems turned upside down, with ten signals that know nothing. time: of a
+stage.
 sweep: pools whose tail is empty, with a judge that flags 90% of the positives and 0.2% of the
 others. blind: generated pools whose judge sees nothing of one kind. features: generated pools, with
 a signal that is fitted to features or to the text of pairs.
