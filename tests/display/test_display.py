@@ -52,7 +52,19 @@ def plan(pool):
 
 
 @pytest.fixture(scope="module")
-def objects(pool, evaluation, comparison, plan):
+def decisions(evaluation):
+    """A cut, a verdict, and what changed in a version with 300 further items."""
+    newer = np.append(SCORES + RNG.normal(0, 0.5, 3000), RNG.normal(-3, 1.5, 300))
+    later = evaluation.next(hs.Pool(newer, threshold=0.0))
+    return [
+        evaluation.threshold(precision=0.5),
+        hs.gate(evaluation, "recall>=0.1", "f1>=0.99"),
+        hs.change(evaluation, later, "f1"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def objects(pool, evaluation, comparison, plan, decisions):
     curve = evaluation.estimate("pr_curve")
     return [
         pool,
@@ -62,6 +74,7 @@ def objects(pool, evaluation, comparison, plan):
         curve,
         comparison,
         plan,
+        *decisions,
     ]
 
 
@@ -96,6 +109,20 @@ def test_cards_say_which_system_is_better_and_what_makes_a_plan_hard(comparison,
     whose = "" if duel.told else f"{duel.system} and {duel.other}: "
     assert whose + verdict in comparison._card().facts
     assert "What makes it hard, by share of the error:" in plan._card().facts
+
+
+def test_cards_of_decisions_have_their_numbers(decisions):
+    cut, verdict, changed = decisions
+    shown = texts(cut._repr_html_())
+    assert f"{cut.threshold:.6g} predicts {cut.certified.n_predicted:,} positive" in shown
+    assert f"{cut.certified.recall[0]:.3f}" in shown
+    named = [bar.name for bar in verdict._card().bars]
+    assert named == ["recall>=0.1: undecided", "f1>=0.99: fail"]
+    bars = {bar.name: bar.interval for bar in changed._card().bars}
+    parts = {"change": changed.change, "by the model": changed.model, "by the data": changed.data}
+    assert bars == {name: f"{number(p.low)} to {number(p.high)}" for name, p in parts.items()}
+    assert any("more labels" in fact for fact in verdict._card().facts)
+    assert "3,000 items of both, 300 new ones, 0 gone." in texts(changed._repr_html_())
 
 
 def test_an_estimate_of_several_measures_prints_its_values(evaluation):

@@ -65,10 +65,27 @@ def test_unequal_inclusion_probabilities_are_taken_into_account(scored):
     assert np.mean(claims_equal) >= 0.9
 
 
+def test_a_sample_of_what_a_census_left_is_taken_for_one(scored):
+    """Beside a census of a fifth of the items; told as the whole pool's, a sample is flagged."""
+    scores, truth = scored
+    top = np.flatnonzero(scores >= np.quantile(scores, 0.8))
+    rest = np.setdiff1d(np.arange(SIZE), top)
+    census = hs.Known.sample({int(i): int(truth[i]) for i in top}, 1.0)
+    assert census.kind == "census"
+    beside, alone = [], []
+    for seed in range(20):
+        index = np.random.default_rng(seed).choice(rest, N, replace=False)
+        sample = hs.Known.sample({int(i): int(truth[i]) for i in index}, N / len(rest))
+        beside.append(bool(known_doubts(hs.Pool(scores), [census, sample])))
+        alone.append(bool(known_doubts(hs.Pool(scores), [sample])))
+    assert np.mean(beside) <= 0.05
+    assert np.mean(alone) >= 0.9
+
+
 def test_a_sample_that_is_smaller_than_its_probabilities_make_likely_is_flagged(scored):
     scores, truth = scored
     (said,) = known_doubts(hs.Pool(scores), [drawn_sample(truth, np.ones(SIZE), 1, claimed=0.1)])
-    assert "stand for 4,000, and the pool has 20,000" in said
+    assert "stand for 4,000, and it is taken from 20,000" in said
 
 
 def test_labels_that_differ_from_those_asked_for_among_items_alike_are_flagged(scored):

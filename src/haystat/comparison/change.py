@@ -26,6 +26,9 @@ from haystat import measures
 from haystat.core.arguments import brief, several_names
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.core.wording import label_count
+from haystat.display.card import Bar, Card, number
+from haystat.display.plots import plot_intervals
+from haystat.display.shown import Shown
 from haystat.errors import BadOption
 from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import Line
@@ -67,12 +70,14 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Shown):
     """What became of a measure: after - before = model + data, each with an interval.
 
     before and after are the measure of each version on its own items; model is the difference of
     the two models on the n_common items that both versions have, data is what the n_new items that
     came and the n_gone that went add to it. Without common items the model's part is not defined.
+    Each is the median of joint draws, so that the two parts add up to the change but for the skew
+    of the draws.
     """
 
     measure: str
@@ -104,6 +109,49 @@ class Change:
                 f"  by the data   {self.data} from {self.n_new:,} new items, {self.n_gone:,} gone",
             ]
         return "\n".join([*lines, *(f"note: {warning}" for warning in self.warnings)])
+
+    @property
+    def _effects(self) -> dict[str, Effect]:
+        """The change and, where it has two, its parts."""
+        parts = {"by the model": self.model, "by the data": self.data}
+        split = self.n_common and (self.n_new or self.n_gone)
+        return {"change": self.change, **(parts if split else {})}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the change and its parts; returns the axes."""
+        effects = self._effects
+        return plot_intervals(
+            list(effects),
+            [one.value for one in effects.values()],
+            [(one.low, one.high) for one in effects.values()],
+            title=f"{label_count(self.n_labels)}, {self.level:.0%} intervals",
+            x_title=f"change of {self.measure}",
+            ax=ax,
+        )
+
+    def _card(self) -> Card:
+        bars = [Bar(name, one.value, one.low, one.high) for name, one in self._effects.items()]
+        end = float(np.nanmax(np.abs([(bar.low, bar.high) for bar in bars])))
+        versions = {"before": self.before, "after": self.after}
+        return Card(
+            f"Change of {self.measure} from {label_count(self.n_labels)}",
+            bars=tuple(bars),
+            ends=(-end, end),
+            heads=("version", self.measure, f"{self.level:.0%} interval"),
+            rows=tuple(
+                (name, number(one.value), f"{number(one.low)} to {number(one.high)}")
+                for name, one in versions.items()
+            ),
+            facts=(
+                f"{self.n_common:,} items of both, {self.n_new:,} new ones, {self.n_gone:,} gone.",
+            ),
+            warnings=self.warnings,
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = {"before": self.before, "after": self.after, **self._effects}
+        numbers = {n: [getattr(one, n) for one in rows.values()] for n in ("value", "low", "high")}
+        return {"part": list(rows), **numbers}
 
 
 def change(

@@ -17,6 +17,9 @@ import numpy as np
 from haystat.core.arguments import checked_choice
 from haystat.core.wording import label_count
 from haystat.decisions.requirements import Requirement, parsed
+from haystat.display.card import Bar, Card
+from haystat.display.plots import plot_intervals
+from haystat.display.shown import Shown
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.measures.outputs import Schema
@@ -59,7 +62,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Shown):
     """What a gate says: pass, fail or undecided, and why."""
 
     state: str
@@ -88,9 +91,39 @@ class Verdict:
         """As JSON takes it."""
         return asdict(self)
 
-    def __str__(self) -> str:
+    @property
+    def _title(self) -> str:
         head = f"{self.state} at {self.level:.0%} from {label_count(self.n_labels)}"
-        return "\n".join([f"{head} ({INTERVALS[self.interval][1]})", *map(str, self.checks)])
+        return f"{head} ({INTERVALS[self.interval][1]})"
+
+    def __str__(self) -> str:
+        return "\n".join([self._title, *map(str, self.checks)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the value and the ends that decide of every requirement; returns the axes."""
+        return plot_intervals(
+            [f"{check.requirement}: {check.state}" for check in self.checks],
+            [check.value for check in self.checks],
+            [(check.low, check.high) for check in self.checks],
+            title=self._title,
+            x_title="measure",
+            ax=ax,
+        )
+
+    def _card(self) -> Card:
+        bars = [Bar(f"{c.requirement}: {c.state}", c.value, c.low, c.high) for c in self.checks]
+        known = [end for bar in bars for end in (bar.low, bar.high) if np.isfinite(end)]
+        ends = min([0.0, *known]), max([1.0, *known])
+        facts = tuple(
+            f"{c.requirement}: about {c.labels_left:,} more labels."
+            for c in self.checks
+            if c.labels_left is not None
+        )
+        return Card(self._title, bars=tuple(bars), ends=ends, facts=facts, warnings=self.warnings)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = ("requirement", "state", "value", "low", "high", "labels_left")
+        return {name: [getattr(check, name) for check in self.checks] for name in names}
 
 
 def gate(

@@ -22,13 +22,19 @@ AS_FOUND = "or say that they were found (--known-as found, hs.Known.found)"
 
 def known_doubts(pool: Any, parts: Sequence[Known]) -> list[str]:
     """What is not as known labels claim, in words; the pool has all items at hand."""
-    found = []
-    for part in parts:
-        index = np.array([pool.index_of(item) for item in part.labels], dtype=np.int64)
+    found, score = [], pool.scores[:, 0]
+    rest = np.ones(len(score), dtype=np.bool_)  # what a sample is taken from, beside a census
+    drawn = [
+        (part, np.array([pool.index_of(item) for item in part.labels], dtype=np.int64))
+        for part in parts
+    ]
+    for part, index in drawn:
         if part.kind == "census":
+            rest[index] = False
             found += _not_whole(pool, index)
-        elif part.kind == "sample":
-            found += _not_spread(pool.scores[:, 0], index, 1 / np.array(part.inclusion))
+    for part, index in drawn:
+        if part.kind == "sample":
+            found += _not_spread(score[rest], score[index], 1 / np.array(part.inclusion))
     return found
 
 
@@ -54,18 +60,21 @@ def _not_whole(pool: Any, index: IntArray) -> list[str]:
     ]
 
 
-def _not_spread(score: FloatArray, index: IntArray, weight: FloatArray) -> list[str]:
-    """Where a sample has too many or too few items for its inclusion probabilities."""
-    size, n = len(score), len(index)
+def _not_spread(score: FloatArray, seen_at: FloatArray, weight: FloatArray) -> list[str]:
+    """Where a sample at scores (n,) has too many or too few items for its inclusion probabilities.
+
+    score (M,) is that of all items that it is taken from.
+    """
+    size, n = len(score), len(seen_at)
     doubts = []
     total, spread = weight.sum(), np.sqrt(np.sum(weight * (weight - 1)))
     if abs(total - size) > -ndtri(SUSPICIOUS / 2) * spread + weight.max():
         doubts.append(
             f"The inclusion probabilities of the known sample make its {n:,} items stand for "
-            f"{total:,.0f}, and the pool has {size:,}: labels or probabilities are missing. "
+            f"{total:,.0f}, and it is taken from {size:,}: labels or probabilities are missing. "
             f"Give all that were drawn with their probabilities, {AS_FOUND}."
         )
-    chance, about = _least_likely(score, index, weight)
+    chance, about = _least_likely(score, seen_at, weight)
     if chance < SUSPICIOUS:
         doubts.append(
             f"The known sample is not spread like one over the scores: {about}, which happens "
@@ -74,13 +83,13 @@ def _not_spread(score: FloatArray, index: IntArray, weight: FloatArray) -> list[
     return doubts
 
 
-def _least_likely(score: FloatArray, index: IntArray, weight: FloatArray) -> tuple[float, str]:
+def _least_likely(score: FloatArray, seen_at: FloatArray, weight: FloatArray) -> tuple[float, str]:
     """How likely what is most odd about a sample would be in an honest one, and what it is.
 
     Half of the tests' joint level (Bonferroni) goes to the mean of two scores of the ranks, which
     see a drift; half to the parts of the pool above and below a score, which see a place.
     """
-    ordered, seen_at = np.sort(score), score[index]
+    ordered = np.sort(score)
     rank, count = _ranks(ordered)
     place_of = np.searchsorted(ordered[np.cumsum(count) - 1], seen_at)
     marks = (ndtri(rank), np.log1p(-rank))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from haystat.core.arguments import brief
+from haystat.core.wording import label_count
 from haystat.decisions.candidate_thresholds import LabelsBelow, Places
 from haystat.decisions.certify import (
     Need,
@@ -22,6 +23,9 @@ from haystat.decisions.certify import (
     ruled_out,
 )
 from haystat.decisions.threshold_draws import CutCounts, CutDraws, draws_of
+from haystat.display.card import Bar, Card
+from haystat.display.plots import plot_cuts
+from haystat.display.shown import Shown
 from haystat.errors import BadOption
 from haystat.inference.estimate import Estimate, checked_level
 from haystat.measures.base import Measure
@@ -49,7 +53,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class ThresholdChoice:
+class ThresholdChoice(Shown):
     """The cut that meets a requirement with probability `level`, or why there is none.
 
     certified: the cut with its measures, None if no cut is certain; own: the cut that is in use,
@@ -111,6 +115,34 @@ class ThresholdChoice:
 
     def __str__(self) -> str:
         return self.sentence
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw precision and recall over all cuts, with their bands; returns the axes."""
+        points = {"certified": self.certified, "in use": self.own}
+        marks = {name: point.threshold for name, point in points.items() if point is not None}
+        return plot_cuts(self.curve, marks, title=self._title, ax=ax)
+
+    @property
+    def _title(self) -> str:
+        return f"Cut for {self.requirement}, {label_count(self.n_labels)}"
+
+    def _card(self) -> Card:
+        point = self.certified
+        names = () if point is None else MEASURES
+        bars = tuple(Bar(name.replace("_", " "), *getattr(point, name)) for name in names)
+        own = () if self.own is None else (f"In use: {self.own}.",)
+        return Card(
+            self._title,
+            lead="none is certain" if point is None else f"{point.threshold:.6g}",
+            aside="" if point is None else f"predicts {point.n_predicted:,} positive",
+            bars=bars,
+            facts=(self.sentence, *own),
+            warnings=self.warnings,
+        )
+
+    def _columns(self) -> dict[str, list[float]]:
+        names = self.curve[0] if self.curve else ()
+        return {name: [row[name] for row in self.curve] for name in names}
 
     @property
     def _what_would_raise_it(self) -> str:

@@ -1,8 +1,8 @@
-"""Pictures by matplotlib: intervals, curves with bands, a line with a band, a histogram."""
+"""Pictures by matplotlib: intervals, curves and lines with bands, a histogram."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,26 @@ def plot_scores(scores: Any, cut: float | None, *, title: str, ax: Any = None) -
         ax.legend(frameon=False)
     ax.set(xlabel="score", ylabel="items")
     ax.set_title(title, loc="left", size=10)
+    return _clean(ax, "y")
+
+
+def plot_cuts(
+    curve: Sequence[Mapping[str, float]], marks: Mapping[str, float], *, title: str, ax: Any = None
+) -> Any:
+    """Precision and recall with their bands over the threshold, and some cuts; returns the axes."""
+    ax = axes(ax)
+    at = [row["threshold"] for row in curve]
+    for name, colour in (("precision", BLUE), ("recall", GREEN)):
+        low, middle, high = (
+            [row[f"{name}{end}"] for row in curve] for end in ("_low", "", "_high")
+        )
+        ax.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
+        ax.plot(at, middle, color=colour, label=name)
+    for (name, cut), dashes in zip(marks.items(), ("-", "--"), strict=False):
+        ax.axvline(cut, color=ORANGE, lw=1.5, ls=dashes, label=f"{name} {cut:.4g}")
+    ax.set(xlabel="threshold", ylim=(-0.02, 1.02))
+    ax.set_title(title, loc="left", size=10)
+    ax.legend(frameon=False)
     return _clean(ax, "y")
 
 

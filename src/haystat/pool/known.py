@@ -73,6 +73,7 @@ class Known:
         """The labels of a random sample from the pool.
 
         inclusion: how likely an item was to be in it, one number for all, or {item: probability}.
+            Where it is 1 for all, they are a census.
         """
         if not isinstance(labels, Mapping):
             raise BadOption(f"known labels are {brief(labels)}; give a dict, {{item: label}}")
@@ -84,7 +85,9 @@ class Known:
                 f"item {brief(missing[0])} of the sample has no inclusion probability; give one "
                 "for each item, or one number for all"
             )
-        return cls("sample", labels, tuple(_chance(i, by_item[plain(i)]) for i in labels))
+        chances = tuple(_chance(i, by_item[plain(i)]) for i in labels)
+        certain = bool(chances) and min(chances) == 1
+        return cls.census(labels) if certain else cls("sample", labels, chances)
 
     @classmethod
     def found(cls, labels: Mapping[Any, Any]) -> Known:
