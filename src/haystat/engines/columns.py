@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ibis
-
 from haystat.errors import BadOption, BadScore, PoolError, UnknownLabel, UnknownName
 from haystat.pool.checks import LARGEST
 
@@ -91,9 +89,9 @@ class Columns:
         """Index of the predicted class: as given, or 1 from the threshold on."""
         if not self.predictions:
             return (self.score(table, system) >= threshold).cast("int64")
-        index = ibis.literal(0, type="int64")
         given = table[self.predictions[system]]
-        for position, label in enumerate(classes[1:], start=1):
+        index = has_label(given, classes[1]).cast("int64")
+        for position, label in enumerate(classes[2:], start=2):
             index = index + position * has_label(given, label).cast("int64")
         return index
 

@@ -7,6 +7,7 @@ differs in its last digit does no harm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +67,9 @@ def threshold_grid(thresholds: FloatArray) -> Grid:
 def with_reached(table: Any, column: str, grid: Grid, name: str) -> Any:
     """The table with the number of edges at or below `column` as `name`."""
     if grid.width <= 0 or len(grid.edges) <= FEW:
-        return table.mutate(**{name: _compared(table[column], grid.edges)})
+        edges = grid.edges[np.isfinite(grid.edges)]
+        reached = step_function(table[column], edges, range(len(edges) + 1))
+        return table.mutate(**{name: reached.cast("int64")})
     nearest = _nearest(table[column], grid)
     edges = np.concatenate([[-np.finfo(np.float64).max], grid.edges])
     edges = np.minimum(edges, np.finfo(np.float64).max)  # infinite: beyond every score
@@ -78,27 +81,36 @@ def with_reached(table: Any, column: str, grid: Grid, name: str) -> Any:
     return joined.mutate(**{name: reached}).drop("hs_guess", "hs_nearest", "hs_edge")
 
 
-def _compared(score: Any, edges: FloatArray) -> Any:
-    """The number of edges at or below a score, each compared with it; equal ones at once."""
-    different, counts = np.unique(edges[np.isfinite(edges)], return_counts=True)
-    terms = [
-        (score >= edge).cast("int64") * count
-        for edge, count in zip(different.tolist(), counts.tolist(), strict=True)
-    ]
-    terms = terms or [ibis.literal(0, type="int64")]
+def step_function(value: Any, edges: FloatArray, heights: Sequence[int]) -> Any:
+    """heights[k] of a value that reaches k of the ascending edges (n,), heights having n + 1.
+
+    Each edge at which the height changes is compared. Heights are whole numbers, added up as
+    doubles: an engine looks out for overflow of whole ones, which takes longer. Null where the
+    value is.
+    """
+    different, first = np.unique(edges, return_index=True)
+    ends = np.array(heights)[np.append(first, len(edges))]
+    steps = zip(different.tolist(), np.diff(ends).tolist(), strict=True)
+    terms = [(value >= edge).cast("float64") * float(step) for edge, step in steps if step]
+    terms = terms or [(value >= value).cast("float64") * 0.0]
     while len(terms) > 1:  # added up in pairs: a chain would be too deep to compile
         pairs = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)]
         terms = pairs + terms[2 * len(pairs) :]
-    return terms[0]
+    return terms[0] + float(ends[0])
 
 
 def _nearest(score: Any, grid: Grid) -> Any:
     """The number of the edge nearest to a score, from 0 to n."""
     if grid.on_logits:
-        probability = score.clip(lower=SMALLEST, upper=1 - SMALLEST)
+        probability = clipped(score, SMALLEST, 1 - SMALLEST)
         score = (probability / (1 - probability)).ln()
     if grid.on_asinh:
-        size = score.abs().clip(upper=FURTHEST)
+        size = ibis.least(score.abs(), FURTHEST)
         score = score.sign() * (size + (size * size + 1).sqrt()).ln()
     step = ((score - grid.low) * (1 / grid.width) + 0.5).floor().cast("int64")
-    return step.clip(lower=0, upper=len(grid.edges))
+    return clipped(step, 0, len(grid.edges))
+
+
+def clipped(value: Any, low: float, high: float) -> Any:
+    """A value that is not null, kept between two ends; `clip` of Ibis names it many times."""
+    return ibis.greatest(low, ibis.least(value, high))

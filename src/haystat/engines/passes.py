@@ -22,7 +22,7 @@ from haystat.engines.columns import (
     score_name,
     share_name,
 )
-from haystat.engines.grid import Grid, with_reached
+from haystat.engines.grid import Grid, clipped, with_reached
 from haystat.engines.permanent_numbers import with_number
 from haystat.engines.signals import (
     EngineSignal,
@@ -287,5 +287,5 @@ def id_array(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _logistic(score: Any) -> Any:
-    steep = score.clip(lower=-STEEPEST, upper=STEEPEST)
+    steep = clipped(score, -STEEPEST, STEEPEST)
     return 1 / (1 + (-steep).exp())

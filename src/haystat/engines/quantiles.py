@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.engines.grid import Grid, with_reached
+from haystat.engines.grid import clipped, step_function
 from haystat.engines.source import Source
 
 BINS = 1 << 18  # of a pass, over all spans
-VALUE, SPAN, BIN = "hs_value", "hs_span", "hs_bin"
+VALUE, BIN = "hs_value", "hs_bin"
 
 
 @dataclass(frozen=True)
@@ -59,29 +59,35 @@ def values_of_ranks(
 def _parts(rows: Any, spans: Spans) -> Spans:
     """The bins of all spans that hold rows."""
     n_bins = max(BINS // len(spans.low), 2)
-    # One over the width of a span could be infinite, so rows are divided by it.
-    known = pa.table(
-        {
-            "hs_of": np.arange(len(spans.low)),
-            "hs_low": spans.low,
-            "hs_high": spans.high,
-            "hs_width": np.maximum(spans.high - spans.low, np.finfo(np.float64).tiny),
-        }
-    )
-    rows = with_reached(rows, VALUE, Grid(spans.low[1:]), SPAN)
-    rows = rows.join(ibis.memtable(known), [(SPAN, "hs_of")], how="inner")
-    rows = rows.filter((rows[VALUE] >= rows.hs_low) & (rows[VALUE] <= rows.hs_high))
-    share = (rows[VALUE] - rows.hs_low) / rows.hs_width
-    place = (share * float(n_bins - 1)).floor().clip(lower=0, upper=n_bins - 2).cast("int64")
-    # The largest value has a bin of its own, so that every pass gets on.
-    place = ibis.ifelse(rows[VALUE] >= rows.hs_high, n_bins - 1, place)
-    rows = rows.mutate(**{BIN: place})
-    found = rows.group_by([SPAN, BIN]).agg(
-        n=rows.count(), least=rows[VALUE].min(), most=rows[VALUE].max()
-    )
-    table = found.to_pyarrow().sort_by([(SPAN, "ascending"), (BIN, "ascending")])
-    n, span = table["n"].to_numpy().astype(np.int64), table[SPAN].to_numpy()
+    rows = in_spans(rows, spans.low, spans.high, n_bins)
+    found = rows.group_by(BIN).agg(n=rows.count(), least=rows[VALUE].min(), most=rows[VALUE].max())
+    table = found.to_pyarrow().sort_by(BIN)
+    n, span = table["n"].to_numpy().astype(np.int64), table[BIN].to_numpy() // n_bins
     before = np.cumsum(n) - n
     first = np.searchsorted(span, np.arange(len(spans.low)))
     below = spans.below[span] + before - before[first[span]]
     return Spans(table["least"].to_numpy(), table["most"].to_numpy(), below)
+
+
+def in_spans(rows: Any, low: FloatArray, high: FloatArray, n_bins: int) -> Any:
+    """The rows whose VALUE lies in one of some spans (n,), ascending, with the BIN that it is in.
+
+    The bins of each span are n_bins, numbered through all spans.
+    """
+    if len(low) == 1:
+        ends = {"hs_span": 0, "hs_low": float(low[0]), "hs_high": float(high[0])}
+        rows = rows.mutate(**{name: ibis.literal(end) for name, end in ends.items()})
+    else:
+        span = step_function(rows[VALUE], low[1:], range(len(low)))
+        known = pa.table({"hs_of": np.arange(len(low)), "hs_low": low, "hs_high": high})
+        rows = rows.mutate(hs_span=span.cast("int64"))
+        rows = rows.join(ibis.memtable(known), [("hs_span", "hs_of")], how="inner")
+    value, least, most = rows[VALUE], rows.hs_low, rows.hs_high
+    rows = rows.filter((value >= least) & (value <= most))
+    # Halves, so that the width of a span is a number; one over it could be infinite.
+    width = ibis.greatest(most / 2 - least / 2, float(np.finfo(np.float64).tiny))
+    share = (value / 2 - least / 2) / width
+    place = clipped((share * float(n_bins - 1)).floor().cast("int64"), 0, n_bins - 2)
+    # The largest value has a bin of its own, so that every pass gets on.
+    place = ibis.ifelse(value >= most, n_bins - 1, place)
+    return rows.mutate(**{BIN: rows.hs_span * n_bins + place})

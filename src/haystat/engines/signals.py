@@ -17,6 +17,8 @@ import pyarrow as pa
 from haystat.core.arguments import brief, checked_text, several_names
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import Columns, check_present, prediction_name
+from haystat.engines.grid import step_function
+from haystat.engines.quantiles import BIN, VALUE, in_spans
 from haystat.engines.source import Source
 from haystat.errors import BadOption, BadSignal
 from haystat.pool.signal_places import Counts, Ladder, make_ladder, wanted_stretches
@@ -25,8 +27,7 @@ from haystat.pool.signals import MOST, level_values, starts_of, threshold_place
 BINS = 1 << 14  # of the values of a signal, in one pass
 AT_ONCE = 1 << 22  # rows whose values are counted one by one
 MOST_LEVELS = 1 << 12  # of a category
-ABOVE, BANDS = 1 << 20, 1 << 5  # more than the largest place, and than the bands of a signal
-VALUE, BIN, CHOSEN, VOTES = "hs_value", "hs_bin", "hs_chosen", "hs_votes"
+CHOSEN, VOTES = "hs_chosen", "hs_votes"
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,11 @@ def signal_values(table: Any, column: str) -> Any:
     values = table[column]
     if values.type().is_string():
         return values.nullif("")
-    values = (values.cast("int64") if values.type().is_boolean() else values).cast("float64")
+    number = (values.cast("int64") if values.type().is_boolean() else values).cast("float64")
+    if not values.type().is_floating():
+        return number
     # As in Columns.is_usable: `isnan` cannot be relied on. NaN minus itself is no number.
-    return ibis.ifelse((values - values == 0.0).fill_null(False), values, ibis.null("float64"))
+    return ibis.ifelse(number - number == 0.0, number, ibis.null("float64"))
 
 
 def with_signals(rows: Any, signals: Sequence[EngineSignal]) -> Any:
@@ -93,30 +96,17 @@ def with_signals(rows: Any, signals: Sequence[EngineSignal]) -> Any:
     for position, one in enumerate(signals):
         name, band = place_name(position), band_name(position)
         if one.levels is None:
-            value, zero = rows[name], ibis.literal(ABOVE * BANDS, type="int64")
-            both = [(p + ABOVE) * BANDS + b for p, b in zip(one.place, one.band, strict=True)]
-            told = ibis.ifelse(value.isnull(), zero, _rung(value, one.cuts, both))
-            rows = rows.mutate(hs_told=told)  # the cuts are compared once for both
-            told = {name: (rows.hs_told // BANDS) - ABOVE, band: rows.hs_told % BANDS}
-            rows = rows.mutate(**told).drop("hs_told")
+            cuts = np.array(one.cuts)
+            place, in_band = (step_function(rows[name], cuts, of) for of in (one.place, one.band))
+            rows = rows.mutate(
+                **{name: place.fill_null(0.0), band: in_band.fill_null(0.0).cast("int64")}
+            )
             continue
         known = {"hs_level": list(one.levels), "hs_told": one.place, "hs_told_band": one.band}
         joined = rows.left_join(ibis.memtable(pa.table(known)), [(name, "hs_level")])
         told = {name: joined.hs_told.fill_null(0), band: joined.hs_told_band.fill_null(0)}
         rows = joined.mutate(**told).drop("hs_level", "hs_told", "hs_told_band")
     return rows
-
-
-def _rung(value: Any, cuts: Sequence[float], results: Sequence[float]) -> Any:
-    """The result of the cuts that a value reaches, by halving."""
-    if len(set(results)) == 1:
-        return ibis.literal(results[0], type="int64" if type(results[0]) is int else "float64")
-    half = len(cuts) // 2
-    return ibis.ifelse(
-        value < cuts[half],
-        _rung(value, cuts[:half], results[: half + 1]),
-        _rung(value, cuts[half + 1 :], results[half + 1 :]),
-    )
 
 
 def read_signals(
@@ -175,9 +165,10 @@ def with_votes(
     votes = plain[prediction_name(0)]
     for system in range(1, len(columns.systems)):
         votes = votes + plain[prediction_name(system)]
-    plain = plain.mutate(**{VOTES: votes})
+    # Doubles: some engines add up whole numbers with 128 bits.
+    plain = plain.mutate(**{VOTES: votes.cast("float64")})
     most = 2 * plain[VOTES] > len(columns.systems)
-    return plain.mutate(**{CHOSEN: most.cast("int64")})
+    return plain.mutate(**{CHOSEN: most.cast("float64")})
 
 
 def signal_of(name: str, column: str, ladder: Ladder, **further: Any) -> EngineSignal:
@@ -222,7 +213,9 @@ def _ends(plain: Any, kinds: Sequence[Any]) -> dict[str, Any]:
     wanted = {"n": plain.count(), "votes": plain[VOTES].sum(), "chosen": plain[CHOSEN].sum()}
     for i, kind in enumerate(kinds):
         value = plain[place_name(i)]
-        wanted |= {f"n{i}": value.count(), f"chosen{i}": plain[CHOSEN].sum(where=value.notnull())}
+        # Not `where`: an aggregate with a filter of its own takes longer.
+        there = ibis.ifelse(value.isnull(), 0.0, plain[CHOSEN])
+        wanted |= {f"n{i}": value.count(), f"chosen{i}": there.sum()}
         if not kind.is_string():
             wanted |= {f"low{i}": value.min(), f"high{i}": value.max()}
         if kind.is_boolean():
@@ -305,7 +298,7 @@ def _counted(
 ) -> Counts:
     """Stretches of values, fine enough for the ladder: those with a cut are single values."""
     rows = rows.filter(rows[VALUE].notnull())
-    whole = _with_bins(rows, np.array(ends[:1]), np.array(ends[1:]), BINS)
+    whole = in_spans(rows, np.array(ends[:1]), np.array(ends[1:]), BINS)
     counts = _as_counts(whole, BIN, missing)
     while True:
         wanted = np.concatenate(wanted_stretches(counts, threshold))
@@ -315,30 +308,9 @@ def _counted(
         if not len(wanted):
             return counts
         n_bins = max(BINS // len(wanted), 2)
-        inside = _with_bins(rows, counts.low[wanted], counts.high[wanted], n_bins)
+        inside = in_spans(rows, counts.low[wanted], counts.high[wanted], n_bins)
         many = int(counts.size[wanted].sum()) > AT_ONCE
         counts = _replaced(counts, wanted, _as_counts(inside, BIN if many else VALUE, missing))
-
-
-def _with_bins(rows: Any, low: FloatArray, high: FloatArray, n_bins: int) -> Any:
-    """The rows in some spans (n,) of values, ascending, with the number of their bin.
-
-    Each span has n_bins of them. Spans are constants of the query: joined to those of the pass
-    before they would make it longer from pass to pass.
-    """
-    value, cuts = rows[VALUE], low.tolist()[1:]
-    ends = {"hs_low": low.tolist(), "hs_high": high.tolist(), "hs_number": list(range(len(low)))}
-    kept = {name: rows[name] for name in (VALUE, CHOSEN)}
-    rows = rows.select(**kept, **{name: _rung(value, cuts, of) for name, of in ends.items()})
-    value, least, most = rows[VALUE], rows.hs_low, rows.hs_high
-    rows = rows.filter(value.between(least, most))
-    # Halves, so that the width of a span is a number.
-    width = (most / 2 - least / 2).clip(lower=np.finfo(np.float64).tiny)
-    share = (value / 2 - least / 2) / width
-    place = (share * float(n_bins - 1)).floor().clip(lower=0, upper=n_bins - 2).cast("int64")
-    # The largest value has a bin of its own, so that every pass gets on.
-    place = ibis.ifelse(value >= most, n_bins - 1, place)
-    return rows.mutate(**{BIN: rows.hs_number * n_bins + place})
 
 
 def _as_counts(rows: Any, key: str, missing: tuple[int, int]) -> Counts:
