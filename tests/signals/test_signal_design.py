@@ -75,17 +75,17 @@ def test_labels_spread_evenly_go_to_items_regions_and_patterns_of_signals():
     np.testing.assert_allclose(sizes, expected / 3)
 
 
-def test_models_are_fitted_again_when_there_are_a_tenth_more_labels():
+def test_models_are_fitted_again_when_there_are_a_fifth_more_labels():
     _, second, label = hidden_pool()
     problem, design = problem_of({"second": second}), Assisted()
     items = np.random.default_rng(5).permutation(SIZE)
     state = after(design, problem, items[:300])
-    later = observed(design, problem, state, items[300:329])
+    later = observed(design, problem, state, items[300:359])
     for one, before in ((later, state), (later.plain, state.plain)):
         np.testing.assert_array_equal(one.share, before.share)
-        np.testing.assert_array_equal(one.labelled.sum(axis=0), np.bincount(label[items[:329]]))
-    again = observed(design, problem, later, items[329:330])
-    at_once = observed(design, problem, state, items[300:330])
+        np.testing.assert_array_equal(one.labelled.sum(axis=0), np.bincount(label[items[:359]]))
+    again = observed(design, problem, later, items[359:360])
+    at_once = observed(design, problem, state, items[300:360])
     for one, other, before in (
         (again, at_once, state),
         (again.plain, at_once.plain, state.plain),

@@ -37,8 +37,6 @@ def stage_rates(
     expected; infinite where that is 1, so that all items are drawn. No cell is left alone: each
     gets at least `least` of the rate it would have if nothing had been drawn before.
     """
-    high = 1.0
-
     def rates(c: float) -> FloatArray:
         aim = c * sizes
         left = np.maximum(1 - aim, 0.0) / np.maximum(1 - inclusion, SLACK)
@@ -52,11 +50,12 @@ def stage_rates(
     most = float(unasked[sizes > 0].sum())
     if n >= most:
         return np.where(sizes > 0, np.inf, 0.0)
+    low, high = 0.0, float(n)  # of sizes that add up to 1 about n times as much is drawn
     while expected(high) < n:
-        high *= 2
+        low, high = high, 2 * high
     from scipy.optimize import brentq  # slow to import, and only drawing needs it
 
-    multiple = brentq(lambda c: expected(c) - n, 0.0, high, xtol=PRECISE * high, rtol=PRECISE)
+    multiple = brentq(lambda c: expected(c) - n, low, high, xtol=PRECISE * high, rtol=PRECISE)
     return rates(float(multiple))
 
 
