@@ -37,15 +37,14 @@ def stage_rates(
     expected; infinite where that is 1, so that all items are drawn. No cell is left alone: each
     gets at least `least` of the rate it would have if nothing had been drawn before.
     """
-    def rates(c: float) -> FloatArray:
-        aim = c * sizes
-        left = np.maximum(1 - aim, 0.0) / np.maximum(1 - inclusion, SLACK)
-        with np.errstate(divide="ignore"):
-            rate = np.where(aim >= 1 - SLACK, np.inf, -np.log(np.minimum(left, 1.0)))
-        return np.maximum(rate, least * aim)
+    reach = 1 / np.maximum(1 - inclusion, SLACK)
+
+    def share(c: float) -> FloatArray:
+        """How likely an item that is left is drawn, but for `least`."""
+        return np.clip((c * sizes - inclusion) * reach, 0.0, 1.0)
 
     def expected(c: float) -> float:
-        return float(unasked @ -np.expm1(-rates(c)))
+        return float(unasked @ np.maximum(share(c), -np.expm1(-least * c * sizes)))
 
     most = float(unasked[sizes > 0].sum())
     if n >= most:
@@ -56,7 +55,10 @@ def stage_rates(
     from scipy.optimize import brentq  # slow to import, and only drawing needs it
 
     multiple = brentq(lambda c: expected(c) - n, low, high, xtol=PRECISE * high, rtol=PRECISE)
-    return rates(float(multiple))
+    aim = multiple * sizes
+    with np.errstate(divide="ignore"):
+        rates = np.where(aim >= 1 - SLACK, np.inf, -np.log1p(-share(multiple)))
+    return np.asarray(np.maximum(rates, least * aim))
 
 
 @dataclass(frozen=True)
