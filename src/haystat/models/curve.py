@@ -4,8 +4,8 @@ The coordinate of a region is t = -logit(rank), rank its place from the top as a
 whatever the scale of the scores, a share of positives that falls like a power of the rank is a
 straight line in the logit. The logit of the curve is a line plus a random walk in t, with knots
 counted from the decision threshold, plus an offset for regions that are predicted otherwise.
-Beneath the curve lies a floor: where all predict negative a share `rate` of positives that the
-score knows nothing of, where all predict positive a share `wrong` of negatives:
+Beneath the curve lies a floor: where one predicts negative a share `rate` of positives that the
+scores know nothing of, where all predict positive a share `wrong` of negatives:
 
     p = rate + (1 - rate - wrong) expit(basis @ coefficients).
 
@@ -77,8 +77,11 @@ class Curve:
 
     @property
     def floor(self) -> BoolArray | FloatArray:
-        """Where hidden positives lie: low (R,), or with signals its tilts (Q, R)."""
-        return self.low if self.hints is None else self.hints.tilts * self.low
+        """Where hidden positives lie: wherever a system predicts negative, (R,).
+
+        With signals (Q, R), by their tilts.
+        """
+        return ~self.high if self.hints is None else self.hints.tilts * ~self.high
 
     @classmethod
     def along(
