@@ -51,8 +51,11 @@ def hints_of(
             terms.append((~known).astype(np.float64))
             mean.append(0.0)
             deviation.append(settings.signal_slope_sd)
-    tilts = _tilts(place, threshold, low, total)
-    return Hints(np.stack(terms, axis=1), np.array(mean), np.array(deviation), tilts, CHANCE)
+    tilts, chance = np.ones((1, len(total))), np.ones(1)
+    if signals.given:  # a weight says what an item counts, not where positives may hide
+        pointing = place[:, : len(signals.given)]
+        tilts, chance = _tilts(pointing, threshold, low, total), CHANCE
+    return Hints(np.stack(terms, axis=1), np.array(mean), np.array(deviation), tilts, chance)
 
 
 def _beyond(
