@@ -60,7 +60,7 @@ def test_a_pool_without_signals_has_a_model_without_them():
     pool = hs.Pool(score, threshold=0.0)
     view = label_view(pose(pool, hs.measures.resolve("f1").bind(pool.schema)), ModelSettings())
     assert view.model.curve.hints is None
-    assert view.model.curve.floor is view.model.curve.low
+    np.testing.assert_array_equal(view.model.curve.floor, view.model.curve.low)
     np.testing.assert_array_equal(view.parts[0], view.regions.of_cell)
     one, other = (run(score, label, signals, 150, 3) for signals in (None, {}))
     assert (one.value, one.interval) == (other.value, other.interval)
