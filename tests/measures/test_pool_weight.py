@@ -49,6 +49,22 @@ def test_with_all_labels_a_measure_is_that_of_scikit_learn(money, name, design):
     assert estimate.value == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("measure", ["f1", ["f1", "precision"]], ids=str)
+def test_items_without_a_label_count_with_the_mean_of_their_cell(money, measure):
+    """Not with the weight of the item that stands for the cell, of several measures neither."""
+    scores, amount, _ = money
+    problem = hs.Evaluation(hs.Pool(scores, weight=amount), measure).state.ledger.problem
+    cells, bound = problem.cells, problem.measure
+    pool = hs.Pool(scores, weight=amount)
+    outputs = pool.outputs(np.arange(SIZE))
+    for label in (0, 1):
+        loss = bound.loss(outputs, np.full(SIZE, label))
+        total = np.zeros((len(cells), loss.shape[1]))
+        np.add.at(total, cells.of_item, loss)
+        expected = total / cells.size[:, None]
+        np.testing.assert_allclose(problem.losses.mean[:, label], expected, atol=1e-12)
+
+
 def test_other_measures_of_the_same_labels_are_weighted_too(money):
     scores, amount, truth = money
     evaluation, _ = labelled(hs.Pool(scores, weight=amount), truth, "accuracy", SIZE)

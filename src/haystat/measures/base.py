@@ -88,17 +88,18 @@ class Measure(ABC):
         return complex_step_jacobian(self, risk)
 
     def facts(self) -> tuple[Fact, ...] | None:
-        """Discrete facts about an item that determine its loss; None if there are none."""
+        """Discrete facts about an item by which its loss differs; None if there are none."""
         return None
 
     def signature(self, outputs: Outputs) -> IntArray | None:
         """Code per item, (n,): items with equal codes have equal losses. None if there is none."""
-        facts = self.facts()
-        return None if facts is None else encode(facts, outputs)
+        settled = all(fact.settles for fact in self.facts() or ())
+        return self.grouping(outputs) if settled else None
 
     def grouping(self, outputs: Outputs) -> IntArray | None:
-        """Code per item by which the pool is cut into cells, (n,): the signature, if any."""
-        return self.signature(outputs)
+        """Code per item by which the pool is cut into cells, (n,): its facts. None without any."""
+        facts = self.facts()
+        return None if facts is None else encode(facts, outputs)
 
     def support(self, outputs: Outputs, label: IntArray) -> BoolArray:
         """Whether the loss is non-zero, (n,)."""

@@ -21,11 +21,13 @@ class Fact(Protocol):
     """One fact: `codes` gives each item a whole number from 0 to `size` - 1.
 
     Facts are compared by value, so that measures that look at the same fact share it. of_score
-    says that a score and nothing else decides, of_group that it tells sub-populations apart.
+    says that a score and nothing else decides, of_group that it tells sub-populations apart,
+    settles that items which agree in it do not differ in what else the loss takes from there.
     """
 
     of_score: ClassVar[bool]
     of_group: ClassVar[bool]
+    settles: ClassVar[bool]
 
     @property
     def size(self) -> int:
@@ -41,6 +43,7 @@ class PredictedClass:
 
     of_score: ClassVar[bool] = False
     of_group: ClassVar[bool] = False
+    settles: ClassVar[bool] = True
     system_index: int
     size: int
 
@@ -55,6 +58,7 @@ class ScoreBin:
 
     of_score: ClassVar[bool] = True
     of_group: ClassVar[bool] = False
+    settles: ClassVar[bool] = True
     system_index: int
     thresholds: tuple[float, ...]
 
@@ -80,6 +84,7 @@ class ColumnEquals:
 
     of_score: ClassVar[bool] = False
     of_group: ClassVar[bool] = True
+    settles: ClassVar[bool] = True
     column: str
     value: object
     size: int = 2
@@ -95,6 +100,7 @@ class InMask:
 
     of_score: ClassVar[bool] = False
     of_group: ClassVar[bool] = True
+    settles: ClassVar[bool] = True
     mask: BoolArray
     size: int = 2
 

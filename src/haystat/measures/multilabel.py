@@ -23,6 +23,7 @@ class ColumnValue:
 
     of_score: ClassVar[bool] = False
     of_group: ClassVar[bool] = True
+    settles: ClassVar[bool] = True
     column: str
     values: tuple[str, ...]
 

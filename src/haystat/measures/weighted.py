@@ -12,7 +12,7 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import BadOption, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.by_factor import ByFactor
-from haystat.measures.facts import Fact, encode, union
+from haystat.measures.facts import Fact, union
 from haystat.measures.outputs import Outputs, Schema
 
 
@@ -30,10 +30,14 @@ class WeightBin:
     light: int = -64
     of_score: ClassVar[bool] = False
     of_group: ClassVar[bool] = False
+    settles: ClassVar[bool] = False
 
     def codes(self, outputs: Outputs) -> IntArray:
         """Code of each item, (n,); 0 for items that do not count."""
-        weight = weights(outputs, self.column)
+        return self.codes_of(weights(outputs, self.column))
+
+    def codes_of(self, weight: FloatArray) -> IntArray:
+        """Code of each weight, (n,)."""
         exponent = np.maximum(np.frexp(weight)[1], self.light) + self.size // 2
         return np.where(weight > 0, np.clip(exponent, 1, self.size - 1), 0).astype(np.int64)
 
@@ -84,15 +88,6 @@ class Weighted(ByFactor):
         """The facts of the measure, and the size of the weight; they do not settle the loss."""
         return union([(self._bin,), self._inner.facts()])
 
-    def signature(self, outputs: Outputs) -> IntArray | None:
-        """None: items of equal facts have weights of their own."""
-        return None
-
-    def grouping(self, outputs: Outputs) -> IntArray | None:
-        """Items that the measure inside cannot tell apart, with weights of one size, (n,)."""
-        facts = self.facts()
-        return None if facts is None else encode(facts, outputs)
-
 
 def weights(outputs: Outputs, column: str) -> FloatArray:
     """The weight of each item, (n,)."""
@@ -110,7 +105,12 @@ NEGLIGIBLE = 1 / 1024  # of the total weight, in items that are not told apart b
 
 def lightest(weight: FloatArray) -> int:
     """The power of two below which weights add up to next to nothing."""
-    exponent = np.frexp(weight[weight > 0])[1]
-    low = int(exponent.min())
-    share = np.cumsum(np.bincount(exponent - low, weights=weight[weight > 0])) / weight.sum()
+    return lightest_of(np.frexp(weight)[1], weight)
+
+
+def lightest_of(exponent: IntArray, total: FloatArray) -> int:
+    """The same for parts of the items, total (n,) being the sum of the weights of each."""
+    counts = total > 0
+    low = int(exponent[counts].min())
+    share = np.cumsum(np.bincount(exponent[counts] - low, weights=total[counts])) / total.sum()
     return low + int(np.searchsorted(share, NEGLIGIBLE, side="right"))
