@@ -29,6 +29,7 @@ def sketch(
     signal: list[str] = typer.Option(
         [], help="Columns with other information: an old score, a verdict, a category."
     ),
+    weight: str | None = typer.Option(None, help="Column with what an item counts: views, money."),
     engine: str | None = ENGINE,
     table: str | None = TABLE,
     threshold: float | None = typer.Option(None, help="Score from which a prediction is positive."),
@@ -57,6 +58,7 @@ def sketch(
             columns=split(",".join(column)),
             show=split(",".join(show)),
             signals=split(",".join(signal)),
+            weight=weight,
             table=table,
             engine=engine,
             unblocked=unblocked_tables(

@@ -112,6 +112,11 @@ def make_pool(
         if not isinstance(unblocked, Unblocked):
             raise BadOption(f"unblocked is {brief(unblocked)}; give Unblocked(left, right)")
         check_unblocked(columns, options.labels)
+        if columns.weight is not None:
+            raise BadOption(
+                f"weight is column {columns.weight!r} of the blocked pairs, and pairs outside the "
+                "blocks have none; leave out weight, or unblocked"
+            )
         if signals:
             raise BadOption(
                 f"signals {list(signals)} are columns of the blocked pairs, and pairs outside the "
@@ -125,7 +130,7 @@ def make_pool(
         advance(1)
         layout, cut = _layout(rows, summary, columns, options)
         told = read_signals(rows, columns, signals, options.labels, layout.thresholds)
-        layout = replace(layout, signals=told)
+        layout = replace(layout, signals=told, weight_range=summary.weight_range)
         lookup = make_lookup(rows, columns, sides, unblocked)
         parts = rows, summary, layout, cut, options.settings, lookup
         if unblocked is None:

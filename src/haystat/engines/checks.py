@@ -31,7 +31,8 @@ class Summary:
     """Number of rows; range of each score, (S, 2), and of what predicted numbers are cut on.
 
     That is the deviation, or the mean of the systems. positive is the smallest first score above
-    0; spread the standard deviation of the mean; id_range the smallest and largest id, as texts.
+    0; spread the standard deviation of the mean; id_range the smallest and largest id, as texts;
+    weight_range the smallest weight above 0 and the largest, where items have weights.
     """
 
     size: int
@@ -40,6 +41,7 @@ class Summary:
     positive: float | None
     spread: float
     id_range: tuple[str, str]
+    weight_range: tuple[float, float] | None = None
 
 
 def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> Summary:
@@ -60,6 +62,10 @@ def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> 
         cut = mean if columns.deviation is None else table[columns.deviation].cast("float64")
         usable = columns.is_usable(cut)
         wanted |= {"least": cut.min(where=usable), "most": cut.max(where=usable)}
+    if columns.weight is not None:
+        weight = table[columns.weight].cast("float64")
+        counts = columns.is_usable(weight) & (weight > 0)
+        wanted |= {"lightest": weight.min(where=counts), "heaviest": weight.max(where=counts)}
     ids = [table[name] for name in columns.id]
     wanted |= {"first_id": ids[0].min(), "last_id": ids[-1].max()}
     with source.reading():
@@ -69,6 +75,8 @@ def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> 
     for i, fault in enumerate(faults):
         if found[f"fault{i}"]:
             refuse(source, columns, fault, int(found[f"fault{i}"]))
+    if columns.weight is not None and found["heaviest"] is None:
+        raise PoolError(f"weights in column {columns.weight!r} are all 0; give one above 0")
     ranges = [[found[f"low{i}"], found[f"high{i}"]] for i in range(len(scores))]
     return Summary(
         int(found["n"]),
@@ -77,6 +85,7 @@ def read_summary(source: Source, columns: Columns, classes: tuple[Any, ...]) -> 
         found["positive"],
         float(found.get("spread") or 0.0),
         (str(found["first_id"]), str(found["last_id"])),
+        None if columns.weight is None else (found["lightest"], found["heaviest"]),
     )
 
 
@@ -129,6 +138,13 @@ def _further_faults(table: Any, columns: Columns) -> list[Fault]:
         bad = ~(columns.is_usable(deviation) & (deviation >= 0)).fill_null(False)
         what = f"deviations in column {name!r} are negative, missing or not finite"
         remedy = "a standard deviation is finite and at least 0"
+        faults.append(Fault(bad, PoolError, what, remedy, name))
+    if columns.weight is not None:
+        name = columns.weight
+        weight = table[name].cast("float64")
+        bad = ~(columns.is_usable(weight) & (weight >= 0)).fill_null(False)
+        what = f"weights in column {name!r} are negative, missing or not finite"
+        remedy = "give 0 to leave out an item"
         faults.append(Fault(bad, PoolError, what, remedy, name))
     if columns.stratum is not None:
         bad = (table[columns.stratum] < 0).fill_null(True)

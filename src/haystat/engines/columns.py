@@ -10,6 +10,7 @@ from haystat.errors import BadOption, BadScore, PoolError, UnknownLabel, Unknown
 from haystat.pool.checks import LARGEST
 
 ID, DEVIATION, MEAN, STRATUM = "hs_id", "hs_deviation", "hs_mean", "hs_stratum"
+WEIGHT = "hs_weight"
 NO_SCORE = 0.5  # of every item where there are predictions alone, as hs.Pool has it
 PAIR_SIGN = "|"  # between the two ids of a pair
 
@@ -20,7 +21,7 @@ class Columns:
 
     Without scores there are predictions alone. facts tell sub-populations apart; show is what the
     person who labels gets to see. probabilities: none, that of the second of two classes, or one
-    for each class. stratum: of each item, where strata are given.
+    for each class. stratum: of each item, where strata are given. weight: what an item counts.
     """
 
     id: tuple[str, ...]
@@ -31,6 +32,7 @@ class Columns:
     deviation: str | None = None
     probabilities: tuple[str, ...] = ()
     stratum: str | None = None
+    weight: str | None = None
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -39,7 +41,8 @@ class Columns:
 
     def check(self, schema: Any, classes: Sequence[Any]) -> None:
         """Raise unless all columns are there and of a type that fits."""
-        numbers = [*self.scores, *self.probabilities, *([self.deviation] if self.deviation else [])]
+        single = [name for name in (self.deviation, self.weight) if name is not None]
+        numbers = [*self.scores, *self.probabilities, *single]
         wanted = [*self.id, *numbers, *self.predictions, *self.facts, *self.show]
         for name in [*wanted, *([self.stratum] if self.stratum else [])]:
             check_present(name, schema)
@@ -112,6 +115,8 @@ class Columns:
             columns[DEVIATION] = _number(table[self.deviation])
         elif not classes:
             columns[MEAN] = mean_of([self.score(table, i) for i in systems])
+        if self.weight is not None:
+            columns[WEIGHT] = _number(table[self.weight])
         columns |= {share_name(i): share for i, share in enumerate(self.shares(table))}
         if self.stratum is not None:
             columns[STRATUM] = table[self.stratum].cast("int64")

@@ -25,11 +25,17 @@ def binned_losses(
 ) -> MeanLosses:
     """Loss moments of every cell under each label."""
     groups, atom_of, atoms = held.sketch.groups, held.sketch.atom_of, held.sketch.atoms
+    columns = {name: values[atom_of] for name, values in atoms.facts.items()}
+    spread = np.ones(len(atom_of))  # mean square of what items count, over the square of the mean
+    if held.layout.columns.weight is not None and groups.weight_sum is not None:
+        mean, square = groups.weight_sum.T / groups.size
+        columns[held.layout.columns.weight] = mean
+        np.divide(square, mean**2, out=spread, where=mean**2 > 0)
     outputs = Outputs(
         np.zeros(len(atom_of), dtype=np.int64),
         groups.score_sum / groups.size[:, None],
         atoms.predictions[atom_of],
-        {name: values[atom_of] for name, values in atoms.facts.items()},
+        columns,
     )
     cell, weight = of_atom[atom_of], groups.size / size[of_atom[atom_of]]
     shape = (len(size), n_classes, measure.n_risk)
@@ -38,7 +44,7 @@ def binned_losses(
         loss = measure.loss(outputs, np.full(len(outputs), label))
         np.add.at(first[:, label], cell, weight[:, None] * loss)
         for i in range(measure.n_risk):
-            np.add.at(second[:, label, i], cell, (weight * loss[:, i])[:, None] * loss)
+            np.add.at(second[:, label, i], cell, (weight * spread * loss[:, i])[:, None] * loss)
     return MeanLosses(measure, first, second)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haystat.core.arguments import several_names
+from haystat.core.arguments import checked_text, several_names
 from haystat.engines.extras import needed
 from haystat.errors import PoolChanged
 from haystat.pool.cells import FIRST_CANDIDATES
@@ -32,6 +32,7 @@ def open_pool(
     unblocked: Unblocked | None = None,
     deviation: str | None = None,
     signals: Sequence[str] | Mapping[str, str] = (),
+    weight: str | None = None,
     table: str | None = None,
     engine: Any = None,
     threshold: float | None = None,
@@ -59,6 +60,8 @@ def open_pool(
         in the source then make a stratum of their own, predicted to be no match.
     signals: columns with other information about the items, or {name: column}, 3 at most; those
         that are fitted to labels are for hs.Pool.
+    weight: column with what each item counts (views, money), at least 0; all measures are then
+        weighted.
     deviation: column with the standard deviation of each predicted number.
     engine: "duckdb" in this process; "spark", a Spark session or master for files on a cluster.
     strata: how many strata to cut, or the column with the stratum of each item.
@@ -83,6 +86,7 @@ def open_pool(
         deviation=deviation,
         probabilities=several_names("probability", probability),
         stratum=strata if isinstance(strata, str) else None,
+        weight=None if weight is None else checked_text("weight", weight),
     )
     options = checked_options(
         classes, threshold, strata, stratify, branching, parents, seed, candidates

@@ -16,6 +16,7 @@ from haystat.engines.columns import (
     DEVIATION,
     ID,
     STRATUM,
+    WEIGHT,
     Columns,
     fact_name,
     prediction_name,
@@ -32,6 +33,7 @@ from haystat.engines.signals import (
     with_signals,
 )
 from haystat.engines.source import Source
+from haystat.engines.weights import HEAVY, light_of, told_apart, weight_code
 from haystat.errors import BadOption
 
 PLACE, U, ATOM, LIMIT = "hs_place", "hs_u", "hs_atom", "hs_limit"
@@ -48,7 +50,8 @@ class Layout:
     Without any it is the stratum that a column gives.
     bins: (system, grid) of further thresholds that a measure looks at. thresholds: from which
     score a system predicts class 1, where no predictions are given. scales: whether each score is
-    a probability. levels: whether rows have a level, and are told apart by it.
+    a probability. levels: whether rows have a level, and are told apart by it. weight_range: the
+    smallest weight above 0 and the largest, where rows have weights.
     """
 
     columns: Columns
@@ -59,6 +62,7 @@ class Layout:
     bins: tuple[tuple[int, Grid], ...] = ()
     signals: tuple[EngineSignal, ...] = ()
     levels: bool = False
+    weight_range: tuple[float, float] | None = None
 
     @property
     def systems(self) -> range:
@@ -71,7 +75,8 @@ class Layout:
         predictions = [prediction_name(i) for i in self.systems] if self.classes else []
         facts = [fact_name(i) for i in range(len(self.columns.facts))]
         level = [LEVEL] if self.levels else []
-        return [PLACE, *predictions, *facts, *bin_names(self), *band_names(self), *level]
+        heavy = [HEAVY] if self.weight_range else []
+        return [PLACE, *predictions, *facts, *bin_names(self), *band_names(self), *level, *heavy]
 
     def placed(self, table: Any, **further: Any) -> Any:
         """The rows under our names, with their keys and further columns."""
@@ -81,6 +86,8 @@ class Layout:
         further |= {LEVEL: table[LEVEL]} if self.levels else {}
         rows = self.columns.plain(table, self.classes, self.thresholds, **further)
         rows = with_signals(rows, self.signals)
+        if self.weight_range is not None:
+            rows = rows.mutate(**{HEAVY: weight_code(rows[WEIGHT], self.weight_range)})
         places = []
         for position, (column, grid) in enumerate(self.ladders):
             places.append(f"hs_place{position}")
@@ -109,7 +116,8 @@ class Groups:
 
     key is an Arrow table of the keys, one row a group. score_sum (G, S); prior_sum (G, S) of the
     second of two classes as each system claims it, or (G, C) of given probabilities; square_sum
-    (G,) of the deviations; signal_sum (G, J) of the places of signals, as they count.
+    (G,) of the deviations; signal_sum (G, J) of the places of signals, as they count; weight_sum
+    (G, 2) of the weights and of their squares.
     """
 
     key: pa.Table
@@ -118,10 +126,23 @@ class Groups:
     prior_sum: FloatArray
     square_sum: FloatArray
     signal_sum: IntArray | None = None
+    weight_sum: FloatArray | None = None
 
     def column(self, name: str) -> NDArray[Any]:
         """One of the keys, (G,)."""
         return np.asarray(self.key[name].to_numpy(zero_copy_only=False))
+
+    def light(self) -> int:
+        """The power of two below which weights are not told apart."""
+        return light_of(*self._weights())
+
+    def heavy(self) -> IntArray:
+        """The code of the weight of each group, (G,), light ones being alike."""
+        return told_apart(*self._weights())
+
+    def _weights(self) -> tuple[IntArray, FloatArray]:
+        assert self.weight_sum is not None  # of a layout with weights
+        return self.column(HEAVY).astype(np.int64), self.weight_sum[:, 0]
 
 
 def read_groups(source: Source, layout: Layout) -> Groups:
@@ -134,6 +155,9 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         sums |= {f"hs_prior{i}": share.sum() for i, share in enumerate(priors)}
         if layout.columns.deviation is not None:
             sums["hs_square"] = (rows[DEVIATION] * rows[DEVIATION]).sum()
+        if layout.weight_range is not None:
+            weight = rows[WEIGHT]
+            sums |= {"hs_weight0": weight.sum(), "hs_weight1": (weight * weight).sum()}
         places = [place_name(i) for i in range(len(layout.signals))]
         sums |= {f"{name}_sum": rows[name].cast("float64").sum() for name in places}
         table = grouped(rows, layout, sums)
@@ -145,6 +169,7 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         stacked(table, "hs_prior", len(priors)),
         table["hs_square"].to_numpy() if layout.columns.deviation else np.zeros(n_groups),
         _whole(table, [f"{name}_sum" for name in places]),
+        stacked(table, WEIGHT, 2) if layout.weight_range is not None else None,
     )
 
 
@@ -187,12 +212,16 @@ def claimed_shares(rows: Any, layout: Layout) -> list[Any]:
 
 @dataclass(frozen=True)
 class Found:
-    """Rows with a small u, in the order of atom and u: all (n,), scores (n, S)."""
+    """Rows with a small u, in the order of atom and u: all (n,), scores (n, S).
+
+    weight (n,) is what they count, where rows have weights.
+    """
 
     atom: NDArray[np.int32]
     u: NDArray[np.int64]
     id: NDArray[Any]
     scores: FloatArray
+    weight: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.u)
@@ -264,6 +293,7 @@ def read_smallest(
         )
         kept = joined.filter(joined[U] <= joined[LIMIT])
         names = [ATOM, U, ID, *(score_name(i) for i in layout.systems)]
+        names += [] if layout.weight_range is None else [WEIGHT]
         table = kept.select(*names).to_pyarrow()
     return sorted_found(table, len(layout.systems))
 
@@ -274,7 +304,9 @@ def sorted_found(table: pa.Table, n_systems: int) -> Found:
     u = table[U].to_numpy().astype(np.int64)
     order = np.lexsort((u, atom))
     scores = [table[score_name(i)].to_numpy()[order] for i in range(n_systems)]
-    return Found(atom[order], u[order], id_array(table[ID])[order], np.stack(scores, axis=1))
+    weight = table[WEIGHT].to_numpy()[order] if WEIGHT in table.column_names else None
+    id = id_array(table[ID])[order]
+    return Found(atom[order], u[order], id, np.stack(scores, axis=1), weight)
 
 
 def id_array(column: pa.ChunkedArray) -> NDArray[Any]:

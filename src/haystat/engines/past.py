@@ -156,8 +156,9 @@ def needed(layout: Layout) -> list[str]:
     columns = layout.columns
     own = [*columns.id, *columns.scores, *columns.predictions, *columns.facts]
     own += [one.column for one in layout.signals if one.column != EARLIER]
-    single = [name for name in (columns.deviation, columns.stratum) if name is not None]
-    return list(dict.fromkeys([*own, *columns.probabilities, *single]))
+    single = [columns.deviation, columns.stratum, columns.weight]
+    further = [name for name in single if name is not None]
+    return list(dict.fromkeys([*own, *columns.probabilities, *further]))
 
 
 def counted(past: Past, source: Source, layout: Layout) -> pa.Table:

@@ -56,6 +56,7 @@ from haystat.pool.shown import score_card
 from haystat.pool.signals import pattern_of
 from haystat.pool.strata import renumber
 from haystat.pool.tree import Tree
+from haystat.pool.weight_signals import with_weights
 
 Bins = tuple[ScoreBin, ...]
 
@@ -97,15 +98,20 @@ class EnginePool:
         self.classes = settings.classes
         self.seed = settings.seed
         self.systems = layout.columns.systems
+        weight = layout.columns.weight
+        further = () if weight is None or weight in layout.columns.facts else (weight,)
         self.schema = Schema(
             self.size,
             self.systems,
             len(self.classes),
             summary.score_range,
-            layout.columns.facts,
+            (*layout.columns.facts, *further),
             tuple(str(label) for label in self.classes),
             scored=bool(layout.columns.scores),
+            weight=weight,
         )
+        if weight is not None:
+            self.schema = replace(self.schema, light=self.held.sketch.groups.light())
 
     def __len__(self) -> int:
         return self.size
@@ -147,7 +153,8 @@ class EnginePool:
         """Group the items that `measure`, bound to this pool, cannot tell apart."""
         held = self._held_for(measure)
         atoms = held.sketch.atoms
-        signature = measure.signature(held.examples())
+        examples = held.examples()
+        signature = measure.grouping(examples)
         code = atoms.stratum
         if atoms.bands is not None:
             pattern = pattern_of(atoms.bands).astype(np.int64)
@@ -164,6 +171,10 @@ class EnginePool:
         of_item = cast(NDArray[np.int32], CellOf(parts))
         shares = mean_prior(self.classes, held.layout, held.sketch, parts, size)
         signals = cell_signals(held.layout.signals, held.sketch, parts, size, first)
+        if len(self.classes) == 2:
+            most = 2 * atoms.predictions.sum(axis=1) > len(self.systems)
+            chosen = atoms.size * most
+            signals = with_weights(signals, measure, examples, atoms.size, chosen, first)
         cells = Cells(atoms.stratum[first], size, shares, example, of_item, signals=signals)
         outside = near_and_far(held.sketch)
         if outside is None:
@@ -217,14 +228,19 @@ class EnginePool:
 
     def blocks(self, problem: Any, measure: Measure) -> Blocks:
         """The items cut by the cells of a problem and by what a measure sees of them: one pass."""
+        joint = Several((problem.measure, measure))
         try:
-            finer = self.cells(Several((problem.measure, measure)))
+            finer = self.cells(joint)
         except PoolError:
             between = blocks_between(self, problem.cells, measure, len(self.classes))
             if between is None:
                 raise
             return between
-        return refined(finer, problem.cells, problem.measure, measure, len(self.classes))
+        n_classes, mean = len(self.classes), None
+        if measure.signature(finer.example) is None:  # what items count is not what others do
+            held, parts = self._held_for(joint), of_atom(finer)
+            mean = binned_losses(measure, held, parts, finer.size, n_classes).mean
+        return refined(finer, problem.cells, problem.measure, measure, n_classes, mean)
 
     def seen_by(self, other: Any) -> Self:
         """The pool itself: other systems' scores are opened together with these."""
@@ -321,8 +337,13 @@ class EnginePool:
 
     def _held_for(self, measure: Measure) -> SketchItems:
         facts = measure.facts() or ()
-        if any(isinstance(fact, WeightBin) for fact in facts):
-            raise BadOption("weights are for pools in memory: hs.Pool(…, columns={…})")
+        own = self.layout.columns.weight
+        other = [f.column for f in facts if isinstance(f, WeightBin) and f.column != own]
+        if other:
+            raise BadOption(
+                f"items are weighted by column {other[0]!r}, and behind an engine the weight is "
+                "named when the pool is opened: hs.open_pool(…, weight=…)"
+            )
         if any(isinstance(fact, InMask) for fact in facts):
             raise BadOption(
                 "a mask has one entry for each item in memory; of a pool behind an engine name a "

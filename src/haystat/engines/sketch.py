@@ -90,6 +90,8 @@ def make_atoms(layout: Layout, groups: Groups, cut: Cut) -> tuple[Atoms, IntArra
     predicted = [prediction_name(i) for i in layout.systems] if layout.classes else []
     facts = [fact_name(i) for i in range(len(layout.columns.facts))]
     level = [LEVEL] if layout.levels else []
+    if layout.weight_range is not None:
+        codes.append(groups.heavy())
     for name in [*predicted, *facts, *bin_names(layout), *band_names(layout), *level]:
         codes.append(np.unique(groups.column(name), return_inverse=True)[1].astype(np.int64))
     _, example, atom_of = np.unique(
@@ -182,16 +184,20 @@ def plain_id(value: Any) -> Any:
 
 def take(items: Found, rows: IntArray) -> Found:
     """Some of the items, in the order of `rows`."""
-    return Found(items.atom[rows], items.u[rows], items.id[rows], items.scores[rows])
+    weight = None if items.weight is None else items.weight[rows]
+    return Found(items.atom[rows], items.u[rows], items.id[rows], items.scores[rows], weight)
 
 
 def merged(*parts: Found) -> Found:
     """Items of several passes in the order of atom and u."""
+    known = [part.weight for part in parts if part.weight is not None]
+    weights = known if len(known) == len(parts) else None
     both = Found(
         np.concatenate([part.atom for part in parts]),
         np.concatenate([part.u for part in parts]),
         np.concatenate([part.id for part in parts]),
         np.concatenate([part.scores for part in parts]),
+        None if weights is None else np.concatenate(weights),
     )
     return take(both, np.lexsort((both.u, both.atom)))
 

@@ -19,7 +19,7 @@ from pyarrow import parquet
 from haystat.core.disk import existing_file, readable, whole_file
 from haystat.engines import checksum
 from haystat.engines.checks import Summary
-from haystat.engines.columns import ID, Columns, score_name
+from haystat.engines.columns import ID, WEIGHT, Columns, score_name
 from haystat.engines.grid import Grid
 from haystat.engines.passes import ATOM, Groups, Layout, U, sorted_found
 from haystat.engines.records import Lookup
@@ -43,6 +43,7 @@ def write_pool(pool: EnginePool, path: Path) -> None:
     items = held.sketch.items
     columns = {ATOM: pa.array(items.atom), U: pa.array(items.u), ID: _arrow(items.id)}
     columns |= {score_name(i): pa.array(s) for i, s in enumerate(items.scores.T)}
+    columns |= {} if items.weight is None else {WEIGHT: pa.array(items.weight)}
     numbers = [held.run(atom)[0] for atom in range(len(held.sketch.atoms))]
     shown = pool.records(np.concatenate(numbers))
     columns |= {SHOWN + name: pa.array(list(values)) for name, values in shown.items()}
@@ -106,6 +107,7 @@ def _header(pool: EnginePool, show: list[str]) -> dict[str, Any]:
         "show": show,
         **layout_text(layout),
         **_signals(pool),
+        **_weights(pool),
         "cut": {
             "method": pool.cut.method,
             "n_strata": pool.cut.n_strata,
@@ -126,6 +128,7 @@ def layout_text(layout: Layout) -> dict[str, Any]:
         "thresholds": layout.thresholds,
         "probabilities": layout.probabilities,
         "ladders": [[column, grid_text(grid)] for column, grid in layout.ladders],
+        **({} if layout.weight_range is None else {"weight_range": layout.weight_range}),
     }
 
 
@@ -135,8 +138,9 @@ def layout_from(given: dict[str, Any], classes: tuple[Any, ...]) -> Layout:
     names = {n: tuple(v) if isinstance(v, list) else v for n, v in names.items()}
     ladders = tuple((column, grid_from(grid)) for column, grid in given["ladders"])
     thresholds, probabilities = (tuple(given[name]) for name in ("thresholds", "probabilities"))
-    signals = signals_from(given)
-    return Layout(Columns(**names), classes, thresholds, ladders, probabilities, signals=signals)
+    weights = tuple(given.get("weight_range") or ()) or None
+    rules = Columns(**names), classes, thresholds, ladders, probabilities
+    return Layout(*rules, signals=signals_from(given), weight_range=weights)
 
 
 def _signals(pool: EnginePool) -> dict[str, Any]:
@@ -149,6 +153,12 @@ def _signals(pool: EnginePool) -> dict[str, Any]:
         "signal_sum": array_text(groups.signal_sum),
         "bands": array_text(atoms.bands),
     }
+
+
+def _weights(pool: EnginePool) -> dict[str, Any]:
+    """What there is besides of a pool with weights."""
+    weight_sum = pool.held.sketch.groups.weight_sum
+    return {} if weight_sum is None else {"weight_sum": array_text(weight_sum)}
 
 
 def signals_from(header: dict[str, Any]) -> tuple[EngineSignal, ...]:
@@ -172,6 +182,7 @@ def _parts(header: dict[str, Any], table: pa.Table) -> dict[str, Any]:
     numbers, ids = given["number_range"], given["id_range"]
     given |= {"score_range": array_from(given["score_range"]), "id_range": tuple(ids)}
     given["number_range"] = None if numbers is None else tuple(numbers)
+    given["weight_range"] = tuple(given.get("weight_range") or ()) or None
     settings = header["settings"] | {"classes": tuple(header["settings"]["classes"])}
     layout = layout_from(header, settings["classes"])
     columns = layout.columns
@@ -180,6 +191,8 @@ def _parts(header: dict[str, Any], table: pa.Table) -> dict[str, Any]:
     )
     if layout.signals:
         groups = replace(groups, signal_sum=array_from(header["signal_sum"]))
+    if layout.weight_range is not None:
+        groups = replace(groups, weight_sum=array_from(header["weight_sum"]))
     facts = table_from(header["facts"])
     atoms = Atoms(
         **{name: array_from(header["atoms"][name]) for name in ATOMS},

@@ -90,8 +90,10 @@ class SketchItems:
         """What the systems say about items."""
         rows, atom, atoms = self.rows(index), atoms_of(index), self.sketch.atoms
         facts = {name: values[atom] for name, values in atoms.facts.items()}
-        scores = self.sketch.items.scores[rows]
-        return Outputs(np.asarray(index), scores, atoms.predictions[atom], facts)
+        items, weight = self.sketch.items, self.layout.columns.weight
+        if weight is not None and items.weight is not None:
+            facts[weight] = items.weight[rows]
+        return Outputs(np.asarray(index), items.scores[rows], atoms.predictions[atom], facts)
 
     def examples(self) -> Outputs:
         """An item of each atom."""

@@ -72,14 +72,27 @@ def _mean_losses(
     return MeanLosses(measure, mean / blocks.size[:, None, None], np.zeros((0, 0, 0, 0)))
 
 
-def refined(finer: Cells, cells: Cells, known: Measure, measure: Measure, n_classes: int) -> Blocks:
-    """Blocks from cells that know what both the design's measure and another one see of an item."""
+def refined(
+    finer: Cells,
+    cells: Cells,
+    known: Measure,
+    measure: Measure,
+    n_classes: int,
+    mean: FloatArray | None = None,
+) -> Blocks:
+    """Blocks from cells that know what both the design's measure and another one see of an item.
+
+    mean (K, C, d) is the mean loss of the finer cells, where their items differ in it.
+    """
     place = {kind: row for row, kind in enumerate(_kinds(cells, known))}
     cell = np.array([place[kind] for kind in _kinds(finer, known)], dtype=np.int64)
     code = np.asarray(measure.grouping(finer.example))
     order = np.lexsort((code, cell))
     example = finer.example.take(order)
-    return blocks_like(cell[order], code[order], finer.size[order], example, measure, n_classes)
+    blocks = blocks_like(cell[order], code[order], finer.size[order], example, measure, n_classes)
+    if mean is None:
+        return blocks
+    return replace(blocks, losses=MeanLosses(measure, mean[order], np.zeros((0, 0, 0, 0))))
 
 
 def _kinds(cells: Cells, known: Measure) -> list[tuple[Any, ...]]:

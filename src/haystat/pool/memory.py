@@ -17,7 +17,7 @@ from haystat.display.shown import Shown
 from haystat.errors import UnknownItem, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs, Schema
-from haystat.measures.weighted import lightest
+from haystat.measures.weighted import WeightBin, lightest
 from haystat.pool import checks, prior
 from haystat.pool.blocks import Blocks, cut
 from haystat.pool.cells import Candidates, Cells, cell_codes, example_items
@@ -243,11 +243,19 @@ class Pool(Shown):
         shares = self._mean_prior(of_item, size)
         stratum = self.stratum[example].astype(np.int64)
         known = None if self._marks is None else self._marks[example].astype(np.int64)
-        signals = self.signals
-        if len(self.classes) == 2:
-            signals = with_weights(signals, measure, self._blocks, self._predictions, of_item)
-        told = None if signals is None else signals.of_cells(of_item, size, example)
-        return Cells(stratum, size, shares, self.outputs(example), of_item, known, told)
+        outputs, told = self.outputs(example), None
+        if self.signals is not None:
+            told = self.signals.of_cells(of_item, size, example)
+        if self._is_weighted(measure):
+            chosen = np.bincount(of_item, 2 * self._predictions.sum(axis=1) > len(self.systems))
+            parts = size, chosen.astype(np.int64), np.arange(n_cells)
+            told = with_weights(told, measure, outputs, *parts)
+        return Cells(stratum, size, shares, outputs, of_item, known, told)
+
+    def _is_weighted(self, measure: Measure) -> bool:
+        """Whether the weights of items go into the model of the labels."""
+        facts = measure.facts() or ()
+        return len(self.classes) == 2 and any(isinstance(fact, WeightBin) for fact in facts)
 
     def losses(self, measure: Measure, cells: Cells) -> CellLosses:
         """What the losses of `measure` look like from the cells."""

@@ -62,11 +62,16 @@ class Ladder:
 
 def counts_of(values: FloatArray, chosen: BoolArray) -> Counts:
     """Every value of a signal in memory, NaN where it is missing."""
+    return counts_of_parts(values, np.ones(len(values), dtype=np.int64), chosen.astype(np.int64))
+
+
+def counts_of_parts(values: FloatArray, size: IntArray, chosen: IntArray) -> Counts:
+    """The same of parts of so many items (A,), each of one value, with so many chosen ones (A,)."""
     missing = np.isnan(values)
     value, code = np.unique(values[~missing], return_inverse=True)
-    size = np.bincount(code, minlength=len(value))
-    n_chosen = np.bincount(code[chosen[~missing]], minlength=len(value))
-    return Counts(value, value, size, n_chosen, int(missing.sum()), int(chosen[missing].sum()))
+    n, n_chosen = (np.bincount(code, part[~missing], len(value)) for part in (size, chosen))
+    lacking = int(size[missing].sum()), int(chosen[missing].sum())
+    return Counts(value, value, n.astype(np.int64), n_chosen.astype(np.int64), *lacking)
 
 
 def wanted_counts(size: int, threshold: float) -> IntArray:

@@ -41,8 +41,7 @@ class Signals:
 
     A place is not a number where the signal is missing, and its band is 0 there. names are those
     of the signals, and coordinates those of the places: the signals, or some of them and the mean
-    of the others; n_weights of them, the last ones, are sizes of weights, which nobody gave as
-    signals (pool/weight_signals.py). two_valued has one entry for each coordinate.
+    of the others. two_valued has one entry for each coordinate.
     """
 
     names: tuple[str, ...]
@@ -50,7 +49,6 @@ class Signals:
     two_valued: tuple[bool, ...]
     place: Places
     band: NDArray[np.int8]
-    n_weights: int = 0
 
     @cached_property
     def pattern(self) -> NDArray[np.int32]:
@@ -64,14 +62,15 @@ class Signals:
         total = [np.bincount(of_item, column, minlength=len(size)) for column in self.place.T]
         mean = np.stack(total, axis=1) / size[:, None]
         band = self.band[example].astype(np.int64)
-        return CellSignals(self.coordinates, self.two_valued, mean, band, self.n_weights)
+        return CellSignals(self.coordinates, self.two_valued, mean, band)
 
 
 @dataclass(frozen=True)
 class CellSignals:
     """What signals say about cells: mean places (K, J), one a coordinate, and bands (K, J).
 
-    The last n_weights coordinates are weights.
+    The last n_weights coordinates are sizes of weights, which nobody gave as signals
+    (pool/weight_signals.py).
     """
 
     coordinates: tuple[str, ...]

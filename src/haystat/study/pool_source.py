@@ -141,8 +141,8 @@ class PoolFile:
                 "a sketch holds the pairs that were not blocked already; give unblocked tables to "
                 "haystat sketch"
             )
-        if self.weight is not None and (self.engine is not None or self.is_sketch):
-            raise BadOption("weights are for pools in memory: leave out the engine, or the weight")
+        if self.weight is not None and self.is_sketch:
+            raise BadOption("a sketch holds its weights already; name the weight to haystat sketch")
         fitted = [*self.signal_text, *self.signal_features]
         if fitted and (self.engine is not None or self.is_sketch):
             raise BadOption(
@@ -211,6 +211,7 @@ class PoolFile:
                 table=self.table,
                 engine=self.engine,
                 signals=self.signals,
+                weight=self.weight,
                 unblocked=unblocked_tables(self.unblocked, self.key, self.near, self.near_pairs),
                 **self.options,
             )
