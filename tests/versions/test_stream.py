@@ -189,3 +189,12 @@ def test_an_alarm_says_what_it_needs():
     for wrong in ({"below": "0.8"}, {"below": True}, {"below": 0.8, "days": 0}):
         with pytest.raises(BadOption):
             hs.Alarm("recall", **wrong)
+
+
+def test_there_is_no_alarm_about_items_with_weights():
+    rng = np.random.default_rng(0)
+    pool = hs.Pool(rng.normal(-2, 1, 400), threshold=0.0, weight=rng.lognormal(0, 1, 400), strata=8)
+    evaluation = hs.Evaluation(pool, "recall", random_state=0)
+    evaluation.tell({query.item: int(query.item % 9 == 0) for query in evaluation.ask(60)})
+    with pytest.raises(NoSupport, match="count by 'weight'; make"):
+        hs.Alarm("recall", below=0.8).look(evaluation)
