@@ -113,6 +113,12 @@ class Alarm:
         if len(draws.cell) == 0:
             return nothing
         target = _within(self.measure.bind(_unweighted(state.pool.schema)), state.measure)
+        least, most = target.bounds
+        if not least < self.below < most:
+            raise BadOption(
+                f"below is {self.below:g}, and {target.name} lies between {least:g} and {most:g}; "
+                "give a level between them, such as 0.8"
+            )
         totals = linear_fractional(target, 0, example, state.ledger.problem.n_classes)
         low, high = logical_bounds(
             replace(draws, cell=draws.cell[:0], label=draws.label[:0]), *totals
