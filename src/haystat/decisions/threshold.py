@@ -232,12 +232,13 @@ def _best_f1(draws: CutDraws, places: Places, level: float) -> ThresholdChoice:
 
 def _point(draws: CutDraws, at: int, places: Places, level: float) -> Point:
     tail = draws.tail_share * (1 - level) / 2
-    found = {
-        name: np.quantile(draws.of(name)[:, at], [0.5, tail, 1 - tail]).tolist()
-        for name in MEASURES
-    }
+
+    def told(name: str) -> tuple[float, float, float]:
+        low, high = np.quantile(draws.of(name)[:, at], [tail, 1 - tail])
+        return float(draws.value(name)[at]), float(low), float(high)
+
     n_predicted = int(places.n_predicted[at])
-    return Point(float(draws.cuts[at]), n_predicted, *(tuple(found[name]) for name in MEASURES))
+    return Point(float(draws.cuts[at]), n_predicted, *(told(name) for name in MEASURES))
 
 
 def _curve(draws: CutDraws, places: Places, level: float) -> list[dict[str, float]]:
@@ -247,7 +248,7 @@ def _curve(draws: CutDraws, places: Places, level: float) -> list[dict[str, floa
     both = 1 - draws.tail_share * (1 - level) / 2
     for name in ("precision", "recall"):
         values = draws.of(name)
-        columns[name] = np.median(values, axis=0)
+        columns[name] = draws.value(name)
         columns[f"{name}_low"] = lower_band(values, both)
         columns[f"{name}_high"] = -lower_band(-values, both)
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)

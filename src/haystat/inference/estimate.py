@@ -199,6 +199,11 @@ class Estimate(Shown):
         """Of the draws that a level leaves out, the share that intervals do leave out."""
         return 1.0
 
+    @property
+    def point(self) -> float:
+        """The quantile of the draws, counted from the worst, that the values are."""
+        return 0.5
+
     def around(self, multiplier: float) -> FloatArray:
         """Intervals so many standard errors wide on either side, where draws are many, (m, 2)."""
         if self.tails is not None and np.isfinite(multiplier):
