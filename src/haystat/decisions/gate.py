@@ -189,7 +189,8 @@ def _check(
             (high - value, bound - value) if value <= bound else (value - low, value - bound)
         )
     left = None if state != UNDECIDED else _labels_left(reach, slack, estimate.n_labels, size)
-    return Check(requirement.text, state, value, float(low), float(high), left)
+    low, high = np.clip([low, high], *estimate.bounds).tolist()  # stretched ends may go beyond
+    return Check(requirement.text, state, value, low, high, left)
 
 
 def _labels_left(reach: float, slack: float, n_labels: int, size: int) -> int | None:
