@@ -59,7 +59,8 @@ class CredibleEstimate(Estimate):
         drawn, nominal = (-ndtri(share * (1 - USUAL) / 2) for share in (self.tail_share, 1.0))
         low = nominal if self.lower_is_better is not False else drawn
         high = nominal if self.lower_is_better is not True else drawn
-        stretch = sequence_multiplier(self.level, self.n_labels) / np.array([low, high])
+        n_labels = self.n_labels + self.n_known
+        stretch = sequence_multiplier(self.level, n_labels) / np.array([low, high])
         values = self.values[:, None]
         return np.asarray(values + stretch * (self.at(USUAL).intervals - values))
 
