@@ -231,3 +231,12 @@ def test_that_there_is_no_guaranteed_interval_is_said_with_the_reason(money):
     _, estimate = labelled(hs.Pool(scores, weight=amount), truth, "recall", 100)
     with pytest.raises(NoSupport, match="its loss differs between the items of a cell"):
         _ = estimate.guaranteed_interval
+
+
+def test_a_cut_says_by_which_weight_it_is_judged(money):
+    scores, amount, truth = money
+    pool = hs.Pool(scores, weight="amount", columns={"amount": amount})
+    evaluation, _ = labelled(pool, truth, "f1", SIZE)
+    found = evaluation.threshold(precision=0.5)
+    assert found.requirement == "precision of at least 0.5, by amount"
+    assert "precision of at least 0.5, by amount, all cuts" in found.sentence

@@ -206,6 +206,8 @@ def choose_threshold(
         else _certified(draws, need, places, below, level, found.n_labels + found.n_known)
     )
     curve = _curve(draws, places, level)
+    if weighed := found.measure.removeprefix(CutCounts.name):
+        choice = replace(choice, requirement=f"{choice.requirement},{weighed}")
     choice = replace(choice, n_labels=found.n_labels, n_known=found.n_known)
     return replace(choice, own=own, warnings=found.warnings, curve=curve)
 
