@@ -44,3 +44,22 @@ def test_the_recall_that_is_named_is_where_its_interval_ends():
     (warning,) = evaluation.run(lambda items: labels[items], budget=100).warnings
     low, _ = evaluation.estimate("recall").interval
     assert f"recall may be as low as {low:.2g}." in warning
+
+
+def test_a_recall_is_named_only_where_it_is_that_of_the_measure():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(-4, 2, 50_000)
+    labels = (rng.random(50_000) < 1 / (1 + np.exp(-1.3 * scores))).astype(int)
+    given = {"threshold": 0.0, "columns": {"part": np.arange(50_000) % 3}}
+    other = scores + rng.normal(0, 1, 50_000)
+    pools = {
+        "weighted": hs.Pool(scores, weight=rng.lognormal(0, 1, 50_000), **given),
+        "one of two": hs.Pool({"a": scores, "b": other}, **given),
+        "in groups": hs.Pool(scores, **given),
+    }
+    for name, pool in pools.items():
+        evaluation = hs.Evaluation(pool, "recall", random_state=1)
+        evaluation.run(lambda items: labels[items], budget=100)
+        found = evaluation.estimate("recall", by="part" if name == "in groups" else None)
+        (warning,) = (text for text in found.warnings if "false negatives" in text)
+        assert "cannot rule out further false negatives below the threshold. Label" in warning

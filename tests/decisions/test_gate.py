@@ -283,3 +283,18 @@ def test_the_fixture_of_pytest(pytester, path):
 
 def test_every_interval_says_what_it_is():
     assert all(text for _, text in INTERVALS.values())
+
+
+def test_ends_of_a_verdict_are_values_that_the_measure_can_have(data):
+    scores, _, labels = data
+    few = hs.Evaluation(hs.Pool(scores, threshold=0.0, strata=32), "f1", random_state=1)
+    few.run(lambda items: labels[items], budget=40)
+    for check in hs.gate(few, "precision>=0.5", "recall>=0.5").checks:
+        assert 0 <= check.low < check.value < check.high <= 1
+
+
+@pytest.mark.parametrize("text", ["recall>=80", "prevalence<=5", "f1>=baseline-2", "recall>=-0.1"])
+def test_a_requirement_that_decides_nothing_is_refused(data, text):
+    pool = hs.Pool({"new": data[0], "baseline": data[1]}, threshold=0.0, strata=32)
+    with pytest.raises(BadOption, match="decides nothing"):
+        hs.gate(hs.Evaluation(pool), text)

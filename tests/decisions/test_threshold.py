@@ -371,3 +371,13 @@ def test_a_cut_is_rarely_wrong_over_many_evaluations(case):
             precision, recall = precision_and_recall(case, choice.threshold)
             wrong += precision < need.get("precision", 0) or recall < need.get("recall", 0)
     assert wrong <= 2  # eight runs at 95%: more than two have a chance of one in two hundred
+
+
+def test_the_cut_in_use_has_the_numbers_of_the_estimates(evaluation):
+    choice = evaluation.threshold(precision=0.9)
+    for name in ("precision", "recall", "f1"):
+        estimate = evaluation.estimate(name)
+        expected = (estimate.value, *estimate.interval)
+        assert getattr(choice.own, name) == pytest.approx(expected, abs=1e-9)
+    [row] = [row for row in choice.curve if row["threshold"] == choice.own.threshold]
+    assert row["recall"] == choice.own.recall[0]

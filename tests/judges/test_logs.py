@@ -170,6 +170,7 @@ def test_traces_without_a_verdict_are_counted(tmp_path, run):
         ([Verdict(3.0)], {}, "--fails '<3'"),
         ([Verdict(word="meh")], {}, "which words are failures"),
         ([Verdict(word="meh")], {"fails": "<1"}, "no number"),
+        ([Verdict(0.3)], {"fails": "0.5"}, "never says that; give a comparison such as '<0.5'"),
         ([Verdict(0.5)], {"fails": "<half"}, "comparison such as"),
     ],
 )

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import haystat as hs
 from haystat.cli import app
-from haystat.errors import BadOption, LengthMismatch, PoolError, UnknownName
+from haystat.errors import BadOption, LengthMismatch, NoSupport, PoolError, UnknownName
 from haystat.measures.weighted import NEGLIGIBLE, lightest
 from haystat.study import verify
 
@@ -240,3 +240,19 @@ def test_bands_of_a_weight_are_its_powers_of_two_and_items_without_weight_have_n
     pairs = {(a, b) for a, b, w in zip(exponent, band, weight, strict=True) if w > 0}
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
     assert np.array_equal(np.isnan(cells.signals.place[:, 0]), cells.signals.band[:, 0] == 0)
+
+
+def test_that_there_is_no_guaranteed_interval_is_said_with_the_reason(money):
+    scores, amount, truth = money
+    _, estimate = labelled(hs.Pool(scores, weight=amount), truth, "recall", 100)
+    with pytest.raises(NoSupport, match="its loss differs between the items of a cell"):
+        _ = estimate.guaranteed_interval
+
+
+def test_a_cut_says_by_which_weight_it_is_judged(money):
+    scores, amount, truth = money
+    pool = hs.Pool(scores, weight="amount", columns={"amount": amount})
+    evaluation, _ = labelled(pool, truth, "f1", SIZE)
+    found = evaluation.threshold(precision=0.5)
+    assert found.requirement == "precision of at least 0.5, by amount"
+    assert "precision of at least 0.5, by amount, all cuts" in found.sentence

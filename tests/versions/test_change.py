@@ -123,3 +123,56 @@ def test_answers_of_two_versions_to_the_same_prompts_are_items_apart():
     assert "by the model" not in str(found)
     assert np.isnan(found.model.value)
     assert found.change.low <= label[1].mean() - label[0].mean() <= found.change.high
+
+
+def recall_by(world, amount, version, items):
+    """The truth by weights of the items of a version, by their ids."""
+    predicted = dict(zip(world.ids[version].tolist(), world.scores[version] >= 0, strict=True))
+    found = sum(amount[i] for i in items if predicted[i] and world.label[i])
+    return found / sum(amount[i] for i in items if world.label[i])
+
+
+@pytest.mark.parametrize("grown", [1.0, 3.0])
+def test_the_change_of_a_weighted_measure_is_weighted(make_world, grown):
+    world = make_world(300, gone=60, came=80, noise=1.0)
+    rng = np.random.default_rng(3)
+    january = rng.lognormal(0, 1.2, 380).round(3)
+    february = january * np.where(rng.random(380) < 0.5, grown, 1.0)
+    amounts = january, february
+    pools = [
+        world.pool(version, weight=amounts[version][world.ids[version]], strata=4)
+        for version in (0, 1)
+    ]
+    first = hs.Evaluation(pools[0], "recall", random_state=0)
+    world.answer(first, 300)
+    later = first.next(pools[1])
+    world.answer(later, 80)
+    found = hs.change(first, later)
+    both = np.intersect1d(*world.ids).tolist()
+    before, after = (recall_by(world, amounts[v], v, world.ids[v].tolist()) for v in (0, 1))
+    model = recall_by(world, february, 1, both) - recall_by(world, january, 0, both)
+    expected = before, after, after - before, model, after - before - model
+    assert [effect.value for effect in effects(found)] == pytest.approx(expected)
+    assert found.measure == "recall by weight"
+
+
+def test_a_version_with_weights_is_not_compared_with_one_without(world):
+    one = hs.Evaluation(world.pool(0), "recall", random_state=1)
+    other = hs.Evaluation(world.pool(1, weight=np.arange(2900.0)), "recall", random_state=2)
+    for items in ("same", "apart"):
+        with pytest.raises(BadOption, match="of the second version count by 'weight'"):
+            hs.change(one, other, items=items)
+
+
+def test_the_change_within_a_group(make_world):
+    world = make_world(200, gone=20, came=30, noise=1.0)
+    group = np.arange(230) % 3 == 0
+    pools = [world.pool(v, columns={"old": group[world.ids[v]]}, strata=4) for v in (0, 1)]
+    first = hs.Evaluation(pools[0], "f1", random_state=0)
+    world.answer(first, 200)
+    later = first.next(pools[1])
+    world.answer(later, 30)
+    within = hs.measures.Within(hs.measures.F1(), column="old", equals=True)
+    found = hs.change(first, later, within)
+    expected = [world.f1(v, [i for i in world.ids[v].tolist() if group[i]]) for v in (0, 1)]
+    assert (found.before.value, found.after.value) == pytest.approx(tuple(expected))

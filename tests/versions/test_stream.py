@@ -189,3 +189,48 @@ def test_an_alarm_says_what_it_needs():
     for wrong in ({"below": "0.8"}, {"below": True}, {"below": 0.8, "days": 0}):
         with pytest.raises(BadOption):
             hs.Alarm("recall", **wrong)
+
+
+def test_there_is_no_alarm_about_items_with_weights():
+    rng = np.random.default_rng(0)
+    pool = hs.Pool(rng.normal(-2, 1, 400), threshold=0.0, weight=rng.lognormal(0, 1, 400), strata=8)
+    evaluation = hs.Evaluation(pool, "recall", random_state=0)
+    evaluation.tell({query.item: int(query.item % 9 == 0) for query in evaluation.ask(60)})
+    with pytest.raises(NoSupport, match="count by 'weight'; make"):
+        hs.Alarm("recall", below=0.8).look(evaluation)
+
+
+def test_items_that_are_added_keep_their_weights():
+    rng = np.random.default_rng(0)
+    scores, amount = rng.normal(-1, 2, 600), rng.lognormal(0, 1, 600)
+    label = (rng.random(600) < 1 / (1 + np.exp(-scores))).astype(int)
+
+    def rows(first, last, **options):
+        part = slice(first, last)
+        ids, options = np.arange(first, last), {"weight": amount[part], "strata": 8, **options}
+        return hs.Pool(scores[part], ids=ids, threshold=0.0, **options)
+
+    first = hs.Evaluation(rows(0, 300), "recall", random_state=0)
+    first.run(lambda items: label[items], 300)
+    later = first.extend(rows(300, 600), strata=8)
+    estimate = later.run(lambda items: label[items], 300)
+    expected = np.sum(amount * label * (scores >= 0)) / np.sum(amount * label)
+    assert estimate.measure == "recall by weight"
+    assert estimate.value == pytest.approx(expected)
+    with pytest.raises(PoolError, match="count by 'weight' and the rows by None"):
+        first.extend(rows(300, 600, weight=None))
+
+
+@pytest.mark.parametrize("length", [0, -3, float("nan")])
+def test_a_window_has_a_length(length):
+    stream = Stream(0)
+    with pytest.raises(BadOption, match="the window has length"):
+        hs.Evaluation(stream.day(0)).extend(stream.day(1), window=("day", length))
+
+
+def test_an_alarm_at_a_level_that_the_measure_cannot_have_is_refused():
+    stream = Stream(2)
+    evaluation = hs.Evaluation(stream.day(0), "recall", random_state=0)
+    stream.answer(evaluation, 20)
+    with pytest.raises(BadOption, match="below is 80, and recall lies between 0 and 1"):
+        hs.Alarm("recall", below=80).look(evaluation)

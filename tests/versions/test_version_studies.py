@@ -50,6 +50,25 @@ def test_a_study_goes_on_as_an_evaluation_does(world, first):
         assert again.n_carried == same.n_carried
 
 
+def test_a_weighted_study_goes_on_as_an_evaluation_does(make_world, tmp_path):
+    world = make_world()
+    amount = np.random.default_rng(5).lognormal(0, 1.5, 3000).round(3)
+    pools = [world.pool(version, weight=amount) for version in (0, 1)]
+    evaluation = hs.Evaluation(pools[0], "recall", random_state=1)
+    world.answer(evaluation, 120)
+    with Study.create(tmp_path / "money.haystat", pools[0], "recall", random_state=1) as study:
+        world.answer(study, 120)
+        later = study.next(pools[1])
+    same = evaluation.next(pools[1])
+    assert world.answer(later, 40) == world.answer(same, 40)
+    assert later.estimate().interval == same.estimate().interval
+    assert later.estimate("precision").interval == same.estimate("precision").interval
+    assert later.threshold(f1="best").threshold is not None
+    with later.next(pools[0]) as third:
+        assert third.n_carried == same.next(pools[0]).n_carried
+    later.close()
+
+
 def test_a_version_goes_on_where_its_pool_is_not(world, first):
     path = first.next(world.pool(1)).path
     with Study.open(path) as later:

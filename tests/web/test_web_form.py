@@ -118,3 +118,25 @@ def test_items_with_several_labels_from_the_form(served, open_page):
     names = page.locator("#parts td:first-child").all_inner_texts()
     assert names == ["f1 cat", "f1 dog", "f1 bird", "f1 macro", "f1 micro"]
     page.goto("about:blank")
+
+
+def test_two_labels_have_values_of_their_own(served, open_page):
+    address, path, _ = served
+    rows = [f"p{i},{i / 500},text {i}" for i in range(500)]
+    (path.parent / "words.csv").write_text("\n".join(["id,score,text", *rows]))
+    (path.parent / "known.csv").write_text("item,label\np3,no\np499,yes\n")
+    page = open_page(f"{address}/new")
+    page.select_option("#file", "words.csv")
+    page.wait_for_selector("#preview table")
+    page.select_option("#score", "score")
+    page.fill("#classes", "no, yes")
+    page.click("#further summary")
+    page.select_option("#known", "known.csv")
+    page.click("#create")
+    page.wait_for_url("**/label?study=words*")
+    page.wait_for_selector("#record .item-id")
+    press(page, "j")
+    saved(page)
+    with hs.Study.open(path.parent / "words.haystat") as study:
+        assert [answer.label for answer in study.answers] == ["yes"]
+        assert study.status().known == 2

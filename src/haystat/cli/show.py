@@ -73,7 +73,9 @@ def estimate_line(estimate: Estimate) -> str:
 def show_estimate(out: Console, estimate: Estimate) -> None:
     """An estimate for people."""
     out.print(estimate_line(estimate))
-    if estimate.scalar and (worth := worth_sentence(estimate.n_labels, estimate.worth[0])):
+    if estimate.scalar and (
+        worth := worth_sentence(estimate.n_labels, estimate.worth[0], estimate.n_known)
+    ):
         out.print(worth)
     if sentence := signals_sentence(estimate.signals):
         out.print(sentence)

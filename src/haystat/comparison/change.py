@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from haystat import measures
-from haystat.core.arguments import brief, several_names
-from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.comparison.union import AFTER, BEFORE, BOTH, CAME, GONE, Union, systems_of, weigh_alike
+from haystat.core.arguments import brief
+from haystat.core.arrays import BoolArray, FloatArray
 from haystat.core.wording import label_count
 from haystat.display.card import Bar, Card, number
 from haystat.display.plots import plot_intervals
@@ -38,15 +40,13 @@ from haystat.loop.versions import ancestors_of, carried, carried_data, version_s
 from haystat.measures.base import Measure
 from haystat.measures.combine import Combination, Several
 from haystat.measures.outputs import Schema
+from haystat.measures.weighted import Weighted
 from haystat.measures.within import Within
-from haystat.pool.items import Items, places_in
-from haystat.pool.memory import Pool
+from haystat.pool.items import Items
 from haystat.pool.permanent_numbers import keys_of
 from haystat.pool.version import Drawn, VersionPool, order_seed
 
-BEFORE, AFTER = "before", "after"
 PARTS = ("before", "after", "change", "by the model", "by the data")
-BOTH, CAME, GONE = 0, 1, 2  # kinds of items
 CHANGES = 2**20  # in place of the number of a version, for the randomness of a comparison
 
 
@@ -186,11 +186,12 @@ def change(
     target = new.given_measure if measure is None else measures.resolve(measure)
     if items not in ("same", "apart"):
         raise BadOption(f"items is {brief(items)}; give 'same' or 'apart'")
+    weight = weigh_alike(old.pool.schema, new.pool.schema)
     if items == "apart":
         return _apart(old, new, target, level, systems)
     told = Told.of(old), Told.of(new)
     union = Union.of(told[0].items, told[1].items, systems)
-    parts = Parts(target, union.kind != CAME, union.kind != GONE)
+    parts = Parts(target, union.kind != CAME, union.kind != GONE, union.weights)
     state = _state(old, new, told, union, parts)
     estimate = estimate_state(state, None, level)
     ends = np.column_stack([estimate.values, estimate.intervals])
@@ -198,7 +199,7 @@ def change(
     common, came, gone = (int(np.sum(union.kind == kind)) for kind in (BOTH, CAME, GONE))
     before, after, total, model, data = effects
     return Change(
-        target.name,
+        _name(target, weight),
         level,
         before,
         after,
@@ -217,7 +218,7 @@ def _apart(
     old: Loop, new: Loop, measure: Measure, level: float, given: tuple[str, str] | None
 ) -> Change:
     """The change between versions that have no item in common."""
-    systems = _systems(old.pool.schema.systems, new.pool.schema.systems, given)
+    systems = systems_of(old.pool.schema.systems, new.pool.schema.systems, given)
     estimates = [
         loop.estimate(measure.for_system(system), level)
         for loop, system in zip((old, new), systems, strict=True)
@@ -233,7 +234,18 @@ def _apart(
     n_labels = sum(estimate.n_labels for estimate in estimates)
     notes = tuple(dict.fromkeys(note for estimate in estimates for note in estimate.warnings))
     effects = before, after, total, unknown, total
-    return Change(measure.name, level, *effects, *sizes, n_labels, notes)
+    name = _name(measure, new.pool.schema.weight)
+    return Change(name, level, *effects, *sizes, n_labels, notes)
+
+
+def _name(measure: Measure, weight: str | None) -> str:
+    """What the measure is called where items count by a weight."""
+    return measure.name if weight is None else _weighed(measure, weight).name
+
+
+def _weighed(measure: Measure, column: str) -> Measure:
+    """The measure in which items count by a column."""
+    return measure.weighted_by(partial(Weighted, column=column))
 
 
 def _several_numbers(measure: Measure) -> str:
@@ -241,50 +253,16 @@ def _several_numbers(measure: Measure) -> str:
 
 
 @dataclass(frozen=True)
-class Union:
-    """The items of two pools as one that two systems have scored; kind (M,) says whose they are.
-
-    place_old and place_new (M,) are positions in the two pools, -1 where an item is not in it.
-    """
-
-    pool: Pool
-    kind: IntArray
-    place_old: IntArray
-    place_new: IntArray
-
-    @classmethod
-    def of(cls, old: Items, new: Items, systems: tuple[str, str] | None) -> Union:
-        """The items of the new pool, then those that are gone."""
-        place = places_in(old, new)
-        gone = np.setdiff1d(np.arange(len(old)), place)
-        place_old = np.concatenate([place, gone])
-        place_new = np.concatenate([np.arange(len(new)), np.full(len(gone), -1)])
-        kind = np.where(place_new < 0, GONE, np.where(place_old < 0, CAME, BOTH))
-        first, second = _systems(tuple(old.scores), tuple(new.scores), systems)
-        one, other = old.scores[first], new.scores[second]
-        predicted = old.predictions[first][place_old], new.predictions[second][place_new]
-        pool = Pool(
-            {
-                BEFORE: _filled(one, place_old, other, place_new),
-                AFTER: _filled(other, place_new, one, place_old),
-            },
-            {
-                BEFORE: np.where(place_old < 0, predicted[1], predicted[0]),
-                AFTER: np.where(place_new < 0, predicted[0], predicted[1]),
-            },
-            ids=np.concatenate([new.ids, old.ids[gone]]),
-            classes=old.classes,
-        )
-        return cls(pool, kind, place_old, place_new)
-
-
-@dataclass(frozen=True)
 class Parts(Combination):
-    """A measure before and after, its change, and what of it the model and the data did."""
+    """A measure before and after, its change, and what of it the model and the data did.
+
+    weights has the column by which items count before and after, if they do.
+    """
 
     measure: Measure
     in_old: BoolArray
     in_new: BoolArray
+    weights: Mapping[str, str]
 
     components = PARTS
     lower_is_better = None  # of a difference the median is shown
@@ -301,14 +279,17 @@ class Parts(Combination):
                 "(--items apart)"
             )
         of_model = [(BEFORE, self.in_old), (AFTER, self.in_new), (BEFORE, both), (AFTER, both)]
-        joint = Several(
-            [Within(self.measure.for_system(name), mask).bind(schema) for name, mask in of_model]
-        )
+        joint = Several([Within(self._of(name), mask).bind(schema) for name, mask in of_model])
         if len(joint.components) != len(of_model):
             raise BadOption(_several_numbers(self.measure))
         width = joint.bounds[1] - joint.bounds[0]
         bounds = min(joint.bounds[0], -width), max(joint.bounds[1], width)
         return self._resolved(**self._over(joint), bounds=bounds)
+
+    def _of(self, name: str) -> Measure:
+        """The measure of the version called so, by its weights."""
+        measure = self.measure.for_system(name)
+        return _weighed(measure, self.weights[name]) if self.weights else measure
 
     def mixed(self, components: FloatArray) -> FloatArray:
         """Before, after, after - before, the same on the common items, and the rest."""
@@ -377,35 +358,3 @@ def _joined(
         told = {item: answer for item, answer in told.items() if union.place_new[item] < 0}
     # The items of the second come first, in its order.
     return inclusion, told | dict(after.answers)
-
-
-def _systems(
-    old: tuple[str, ...], new: tuple[str, ...], given: tuple[str, str] | None
-) -> tuple[str, str]:
-    if given is not None:
-        named = several_names("systems", given)
-        if len(named) == 2 and named[0] in old and named[1] in new:
-            return named[0], named[1]
-        raise BadOption(
-            f"systems are {brief(given)}; name one of {list(old)} and one of {list(new)}"
-        )
-    if len(old) > 1 or len(new) > 1:
-        raise BadOption(
-            f"the versions have the systems {list(old)} and {list(new)}; say which two: "
-            "systems=(…, …)"
-        )
-    return old[0], new[0]
-
-
-def _filled(
-    scores: FloatArray, place: IntArray, others: FloatArray, other_place: IntArray
-) -> FloatArray:
-    """Scores of all items; an item that the system never saw gets that of its rank in the other."""
-    missing = place < 0
-    found = np.array(scores[place])
-    if scores.ndim > 1:
-        found[missing] = others[other_place[missing]]
-        return found
-    rank = np.searchsorted(np.sort(others), others[other_place[missing]]) / len(others)
-    found[missing] = np.quantile(scores, rank)
-    return found

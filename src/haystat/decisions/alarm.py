@@ -35,7 +35,7 @@ from haystat.inference.guarantee import rates_between
 from haystat.inference.guaranteed_interval import StageDraws, logical_bounds
 from haystat.inference.sample import stage_rng
 from haystat.measures.base import Measure
-from haystat.measures.outputs import Outputs
+from haystat.measures.outputs import Outputs, Schema
 
 FALLS = np.array([0.25, 0.5, 1.0])  # as shares of the way from the largest value to the level
 AT_ONCE = 0.9  # share of the bets that is put on the days that are planned
@@ -112,7 +112,13 @@ class Alarm:
         draws, example = new_draws(state.ledger)
         if len(draws.cell) == 0:
             return nothing
-        target = _within(self.measure.bind(state.pool.schema), state.measure)
+        target = _within(self.measure.bind(_unweighted(state.pool.schema)), state.measure)
+        least, most = target.bounds
+        if not least < self.below < most:
+            raise BadOption(
+                f"below is {self.below:g}, and {target.name} lies between {least:g} and {most:g}; "
+                "give a level between them, such as 0.8"
+            )
         totals = linear_fractional(target, 0, example, state.ledger.problem.n_classes)
         low, high = logical_bounds(
             replace(draws, cell=draws.cell[:0], label=draws.label[:0]), *totals
@@ -129,6 +135,16 @@ class Alarm:
             return AT_ONCE / self.days
         later = day - self.days
         return (1 - AT_ONCE) / (later * (later + 1))
+
+
+def _unweighted(schema: Schema) -> Schema:
+    """What is known of a pool, or an error if its items have weights, which no bet knows of."""
+    if schema.weight is None:
+        return schema
+    raise NoSupport(
+        f"an alarm counts items alike, and those of this pool count by {schema.weight!r}; make the "
+        "evaluation for the alarm from a pool without weights"
+    )
 
 
 def _within(wanted: Measure, asked: Measure) -> Measure:

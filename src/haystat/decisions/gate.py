@@ -188,8 +188,10 @@ def _check(
         reach, slack = (
             (high - value, bound - value) if value <= bound else (value - low, value - bound)
         )
-    left = None if state != UNDECIDED else _labels_left(reach, slack, estimate.n_labels, size)
-    return Check(requirement.text, state, value, float(low), float(high), left)
+    n_labels = estimate.n_labels + estimate.n_known
+    left = None if state != UNDECIDED else _labels_left(reach, slack, n_labels, size)
+    low, high = np.clip([low, high], *estimate.bounds).tolist()  # stretched ends may go beyond
+    return Check(requirement.text, state, value, low, high, left)
 
 
 def _labels_left(reach: float, slack: float, n_labels: int, size: int) -> int | None:

@@ -46,12 +46,13 @@ def parsed(text: str, schema: Schema, baseline: str | None = None) -> Requiremen
     if found["baseline"] is None:
         measure = resolve(found["measure"])
         measure = measure if system is None else measure.for_system(system)
-        return Requirement(text, _scalar(measure, schema), at_least, _number(found["number"], text))
+        bound = _number(found["number"], text)
+        return Requirement(text, _scalar(measure, schema, text, bound), at_least, bound)
     own = schema.systems[0] if system is None else system
     other = _baseline(schema, own, baseline)
     measure = Difference(resolve(found["measure"]), own, other)
     bound = _number((found["offset"] or "0").replace(" ", ""), text)
-    return Requirement(text, _scalar(measure, schema), at_least, bound)
+    return Requirement(text, _scalar(measure, schema, text, bound), at_least, bound)
 
 
 def _baseline(schema: Schema, own: str, given: str | None) -> str:
@@ -75,11 +76,18 @@ def _baseline(schema: Schema, own: str, given: str | None) -> str:
     return others[0]
 
 
-def _scalar(measure: Measure, schema: Schema) -> Measure:
+def _scalar(measure: Measure, schema: Schema, text: str, needed: float) -> Measure:
+    """The measure, once it is known to be one number that can be as needed."""
     bound = registry.bound(measure, schema)
     if len(bound.components) != 1:
         raise BadOption(
             f"{measure.name} has {len(bound.components)} values; a requirement is about one"
+        )
+    least, most = bound.bounds
+    if not least <= needed <= most:
+        raise BadOption(
+            f"requirement {text!r} decides nothing: {measure.name} lies between {least:g} and "
+            f"{most:g}; give a number between them"
         )
     return measure
 

@@ -60,7 +60,8 @@ class ThresholdChoice(Shown):
     if the predictions are a cut of the score. shortfall: of the best F1, how much better another
     cut may be. labels_needed: how many would settle it, as far as one can tell; where a recall is
     certain, how many could rule out the positives that keep the cut below `higher`, which the model
-    would take. curve: one record for each candidate cut, for a picture.
+    would take. curve: one record for each candidate cut, for a picture. n_known: labels that were
+    known before the first question, beside the n_labels.
     """
 
     requirement: str
@@ -73,6 +74,7 @@ class ThresholdChoice(Shown):
     higher: float | None = None
     warnings: tuple[str, ...] = ()
     curve: list[dict[str, float]] = field(default_factory=list, repr=False)
+    n_known: int = 0
 
     @property
     def threshold(self) -> float | None:
@@ -154,12 +156,13 @@ class ThresholdChoice(Shown):
         )
 
     def _what_would_help(self) -> str:
-        if self.n_labels == 0:
+        n_labels = self.n_labels + self.n_known
+        if n_labels == 0:
             return "There are no labels yet: ask for some."
         if self.labels_needed is None:
             return "As far as the labels tell, no cut reaches it: more labels will hardly help."
         return (
-            f"There are {self.n_labels:,} labels; about {self.labels_needed:,} would settle it, "
+            f"There are {n_labels:,} labels; about {self.labels_needed:,} would settle it, "
             "fewer if they are drawn for it: measure=hs.measures.Threshold(…), haystat new "
             "--measure threshold:precision=0.95."
         )
@@ -200,10 +203,13 @@ def choose_threshold(
     choice = (
         _best_f1(draws, places, level)
         if need is None
-        else _certified(draws, need, places, below, level, found.n_labels)
+        else _certified(draws, need, places, below, level, found.n_labels + found.n_known)
     )
     curve = _curve(draws, places, level)
-    return replace(choice, own=own, n_labels=found.n_labels, warnings=found.warnings, curve=curve)
+    if weighed := found.measure.removeprefix(CutCounts.name):
+        choice = replace(choice, requirement=f"{choice.requirement},{weighed}")
+    choice = replace(choice, n_labels=found.n_labels, n_known=found.n_known)
+    return replace(choice, own=own, warnings=found.warnings, curve=curve)
 
 
 def _certified(
@@ -232,12 +238,13 @@ def _best_f1(draws: CutDraws, places: Places, level: float) -> ThresholdChoice:
 
 def _point(draws: CutDraws, at: int, places: Places, level: float) -> Point:
     tail = draws.tail_share * (1 - level) / 2
-    found = {
-        name: np.quantile(draws.of(name)[:, at], [0.5, tail, 1 - tail]).tolist()
-        for name in MEASURES
-    }
+
+    def told(name: str) -> tuple[float, float, float]:
+        low, high = np.quantile(draws.of(name)[:, at], [tail, 1 - tail])
+        return float(draws.value(name)[at]), float(low), float(high)
+
     n_predicted = int(places.n_predicted[at])
-    return Point(float(draws.cuts[at]), n_predicted, *(tuple(found[name]) for name in MEASURES))
+    return Point(float(draws.cuts[at]), n_predicted, *(told(name) for name in MEASURES))
 
 
 def _curve(draws: CutDraws, places: Places, level: float) -> list[dict[str, float]]:
@@ -247,7 +254,7 @@ def _curve(draws: CutDraws, places: Places, level: float) -> list[dict[str, floa
     both = 1 - draws.tail_share * (1 - level) / 2
     for name in ("precision", "recall"):
         values = draws.of(name)
-        columns[name] = np.median(values, axis=0)
+        columns[name] = draws.value(name)
         columns[f"{name}_low"] = lower_band(values, both)
         columns[f"{name}_high"] = -lower_band(-values, both)
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haystat.core.arrays import FloatArray
+from haystat.inference.credible import counted_up
 from haystat.inference.estimate import Estimate
 from haystat.measures.base import ratio
 from haystat.measures.curves import OverThresholds
@@ -48,7 +49,8 @@ class CutDraws:
     """Shares of the pool at L cuts, ascending, in S joint draws.
 
     predicted (L,) is known; hit (S, L) are true positives, positive (S,) all positives. Intervals
-    leave out `tail_share` of the draws that their level would, as those of an estimate do.
+    leave out `tail_share` of the draws that their level would, and values are the quantile `point`
+    counted from the worst, as those of an estimate do and are.
     """
 
     cuts: FloatArray
@@ -56,6 +58,7 @@ class CutDraws:
     hit: FloatArray
     positive: FloatArray
     tail_share: float = 1.0
+    point: float = 0.5
 
     @property
     def precision(self) -> FloatArray:
@@ -82,6 +85,11 @@ class CutDraws:
         """A measure by name, (S, L)."""
         return np.asarray(getattr(self, name))
 
+    def value(self, name: str) -> FloatArray:
+        """What it is estimated to be at each cut, (L,)."""
+        rank = counted_up(self.point, name == "false_positive_rate")
+        return np.asarray(np.quantile(self.of(name), rank, axis=0))
+
 
 def draws_of(estimate: Estimate, cuts: FloatArray, seed: int = 0) -> CutDraws:
     """The draws behind an estimate of CutCounts; of a normal distribution where it has none."""
@@ -94,4 +102,4 @@ def draws_of(estimate: Estimate, cuts: FloatArray, seed: int = 0) -> CutDraws:
     predicted = np.median(draws[:, :n], axis=0)
     hit = np.minimum(draws[:, n:-1], predicted)
     positive = np.maximum(draws[:, -1], hit.max(axis=1))
-    return CutDraws(cuts, predicted, hit, positive, estimate.tail_share)
+    return CutDraws(cuts, predicted, hit, positive, estimate.tail_share, estimate.point)

@@ -231,7 +231,13 @@ def _failures(verdicts: Sequence[Verdict], fails: str | None, judge: str) -> NDA
     rule = RULE.fullmatch(checked_text("fails", fails))
     if rule is None:
         words = {word.strip().lower() for word in fails.split(",") if word.strip()}
-        return np.array([_word(v).lower() in words for v in verdicts])
+        said = [_word(verdict).lower() for verdict in verdicts]
+        if words and words.isdisjoint(said) and all(map(_is_number, words)):
+            raise BadOption(
+                f"--fails is {fails!r}, and judge {judge!r} never says that; give a comparison "
+                f"such as '<{min(words)}' or '>={min(words)}'"
+            )
+        return np.array([word in words for word in said])
     try:
         limit = float(rule[2])
     except ValueError:
@@ -244,6 +250,14 @@ def _failures(verdicts: Sequence[Verdict], fails: str | None, judge: str) -> NDA
         raise BadOption(f"judge {judge!r} says {brief(word)}, no number; give --fails words")
     found: NDArray[np.bool_] = COMPARED[rule[1]](np.array(values, dtype=float), limit)
     return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _fails(verdict: Verdict, judge: str) -> bool:

@@ -20,6 +20,7 @@ from haystat.inference.sweep import SURE, judged_tail
 from haystat.inference.weighted_draws import unanswered, waiting, weighted
 from haystat.inference.worth import variance_in_pools
 from haystat.measures.base import Measure
+from haystat.measures.by_factor import ByFactor
 from haystat.measures.facts import Fact
 from haystat.measures.outputs import Outputs
 from haystat.measures.within import Within
@@ -89,7 +90,8 @@ def _by_draws(
         rng = stage_rng(sample.seed, POSTERIOR + 1)
         inside = pools.within(measure, blocks, outputs, rng)
         risks = inside.risks(measure)
-    doubts = (*pools.doubts(), *few_in_group(measure, outputs), *waiting(sample))
+    plain = outputs.predictions.shape[1] == 1 and not isinstance(measure, ByFactor)
+    doubts = (*pools.doubts(plain), *few_in_group(measure, outputs), *waiting(sample))
     chosen = sample.state.view.model.settings
     estimate = credible_estimate(
         measure, risks, level, len(item), doubts, chosen.tail_share, chosen.point

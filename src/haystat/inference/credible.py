@@ -21,11 +21,13 @@ class CredibleEstimate(Estimate):
     """An estimate whose error is told by draws (S, m) of the measure from a posterior.
 
     Draws in which a component is undefined (0/0) are left out for that component. Its intervals
-    leave out `tail_share` of the draws that their level would. lower_is_better is the measure's.
+    leave out `tail_share` of the draws that their level would, and its values are their quantile
+    `point`, counted from the worst. lower_is_better is the measure's.
     """
 
     draws: FloatArray = field(default_factory=lambda: np.zeros((0, 1)), repr=False)
     tail_share: float = 1.0
+    point: float = 0.5
     lower_is_better: bool | None = None
 
     @property
@@ -57,7 +59,8 @@ class CredibleEstimate(Estimate):
         drawn, nominal = (-ndtri(share * (1 - USUAL) / 2) for share in (self.tail_share, 1.0))
         low = nominal if self.lower_is_better is not False else drawn
         high = nominal if self.lower_is_better is not True else drawn
-        stretch = sequence_multiplier(self.level, self.n_labels) / np.array([low, high])
+        n_labels = self.n_labels + self.n_known
+        stretch = sequence_multiplier(self.level, n_labels) / np.array([low, high])
         values = self.values[:, None]
         return np.asarray(values + stretch * (self.at(USUAL).intervals - values))
 
@@ -108,7 +111,8 @@ def credible_estimate(
         warnings = (undefined_warning(why), *warnings)
     draws[:, undefined] = np.nan
     known = np.where(undefined, 0.0, draws)
-    values = np.where(undefined, np.nan, np.nanquantile(known, _counted_up(point, measure), axis=0))
+    rank = counted_up(point, measure.lower_is_better)
+    values = np.where(undefined, np.nan, np.nanquantile(known, rank, axis=0))
     deviation = np.nan_to_num(known - np.nanmean(known, axis=0))
     return CredibleEstimate(
         measure.name,
@@ -123,11 +127,12 @@ def credible_estimate(
         {"risk": np.median(risks, axis=0)},
         draws=np.where(undefined, np.nan, draws),
         tail_share=tail_share,
+        point=point,
         lower_is_better=measure.lower_is_better,
     )
 
 
-def _counted_up(point: float, measure: Measure) -> float:
+def counted_up(point: float, lower_is_better: bool | None) -> float:
     """The quantile `point`, counted from the worst value, as one counted from the lowest."""
     sides = {None: 0.5, False: point, True: 1 - point}
-    return sides[measure.lower_is_better]
+    return sides[lower_is_better]

@@ -146,6 +146,11 @@ class Estimate(Shown):
         return np.asarray(worth)
 
     @property
+    def n_known(self) -> int:
+        """Labels that were known before the first question, beside the n_labels."""
+        return int(self.details.get("known", 0))
+
+    @property
     def signals(self) -> dict[str, float]:
         """About how many labels each signal of the pool saved, {name: labels}; none without any."""
         return dict(self.details.get("signals", {}))
@@ -199,6 +204,11 @@ class Estimate(Shown):
         """Of the draws that a level leaves out, the share that intervals do leave out."""
         return 1.0
 
+    @property
+    def point(self) -> float:
+        """The quantile of the draws, counted from the worst, that the values are."""
+        return 0.5
+
     def around(self, multiplier: float) -> FloatArray:
         """Intervals so many standard errors wide on either side, where draws are many, (m, 2)."""
         if self.tails is not None and np.isfinite(multiplier):
@@ -226,6 +236,7 @@ class Estimate(Shown):
             "measure": self.measure,
             "level": self.level,
             "labels": self.n_labels,
+            **({"known": self.n_known} if self.n_known else {}),
             "draws": self.n_draws,
             "n_components": len(self.components),
             "components": rows[:most],
@@ -311,7 +322,8 @@ class Estimate(Shown):
         low, high = self.intervals[0]
         left = len(bars) - MOST_SHOWN
         facts = [f"{label_count(self.n_labels)}, {self.level:.0%} intervals."]
-        facts += [text for text in [worth_sentence(self.n_labels, float(self.worth[0]))] if text]
+        worth = worth_sentence(self.n_labels, float(self.worth[0]), self.n_known)
+        facts += [worth] if worth else []
         facts += [f"{left:,} more components: to_frame(), plot()."] if left > 0 else []
         return Card(
             self.measure,
@@ -376,12 +388,15 @@ def undefined_estimate(
     return Estimate(measure, components, nothing, nothing[None], level, 0, 0, bounds, (why,))
 
 
-def worth_sentence(n_labels: int, worth: float) -> str:
+def worth_sentence(n_labels: int, worth: float, n_known: int = 0) -> str:
     """What the labels were worth, in words; nothing where they say no more than random ones."""
-    if not np.isfinite(worth) or not worth > n_labels:
+    if not np.isfinite(worth) or not worth > n_labels + n_known:
         return ""
     rounded = float(f"{worth:.2g}")
-    return f"These {n_labels:,} labels say as much as about {rounded:,.0f} drawn at random."
+    known = f"{n_known:,} that were known before"
+    which = f"These {n_labels:,} labels{f' and the {known}' if n_known else ''}"
+    which = which if n_labels or not n_known else f"The {label_count(n_known)} known before"
+    return f"{which} say as much as about {rounded:,.0f} drawn at random."
 
 
 def signals_sentence(saved: Mapping[str, float]) -> str:

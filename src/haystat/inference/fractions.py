@@ -22,7 +22,7 @@ def linear_fractional(
     are differences between systems of recall and accuracy, whose totals below are the same.
     """
     name = measure.components[component]
-    if measure.facts() is None:
+    if measure.signature(example) is None:
         raise NoSupport(
             f"{name} has no guaranteed interval: its loss differs between the items of a cell"
         )

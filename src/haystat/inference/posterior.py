@@ -100,8 +100,12 @@ class Pools:
         low = self.view.model.curve.low[self.view.regions.of_cell]
         return int(np.ceil(np.quantile(self.events[:, low].sum(axis=1), quantile)))
 
-    def doubts(self) -> list[str]:
-        """What the interval takes from the prior rather than from labels, in words."""
+    def doubts(self, plain: bool) -> list[str]:
+        """What the interval takes from the prior rather than from labels, in words.
+
+        plain: whether the recall of the pool is the measure's, of one system and without weights or
+        groups, so that its lower end can be told.
+        """
         model = self.view.model
         if not model.curve.high.any():
             return []
@@ -114,16 +118,18 @@ class Pools:
         if lower > MUCH_LOWER * middle:
             return []
         shared = float(model.size[model.mass].sum() / model.size.sum())
+        as_low = f"recall may be as low as {lowest:.2g}"
         if shared > 0:
+            with_them = f"with the positives that may be among them {as_low}"
             return [
                 f"{shared:.0%} of the items share one score, or nearly so, which says nothing "
-                "about them: with the positives that may be among them recall may be as low as "
-                f"{lowest:.2g}. Label more of them, or add a second score."
+                f"about them: {with_them if plain else 'positives may be among them'}. Label more "
+                "of them, or add a second score."
             ]
         return [
-            "The labels cannot rule out further false negatives below the threshold: recall may be "
-            f"as low as {lowest:.2g}. Label more (haystat plan says how many), or add a second "
-            "score."
+            "The labels cannot rule out further false negatives below the threshold"
+            f"{f': {as_low}' if plain else ''}. Label more (haystat plan says how many), or add a "
+            "second score."
         ]
 
 

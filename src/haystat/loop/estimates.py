@@ -57,11 +57,12 @@ def estimate_state(
     estimate = estimate_from(view, ledger, target, level, **options)
     drift = drift_of(state, level)
     if drift is not None:
-        said, details = (*estimate.warnings, *drift.warnings), {"drift": drift}
-        estimate = replace(estimate, warnings=said, details={**estimate.details, **details})
+        said = (*estimate.warnings, *drift.warnings)
+        estimate = replace(estimate, warnings=said, details={**estimate.details, "drift": drift})
     if ledger.n_known:
         said = (*estimate.warnings, *state.known.doubts, *_sample_doubts(ledger))
-        estimate = replace(estimate, n_labels=ledger.n_told, warnings=said)
+        details = {**estimate.details, "known": ledger.n_known}
+        estimate = replace(estimate, n_labels=ledger.n_told, warnings=said, details=details)
     if share == 0:
         return estimate
     return replace(estimate, warnings=(*estimate.warnings, nonresponse(len(state.skipped), share)))

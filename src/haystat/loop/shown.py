@@ -109,7 +109,7 @@ class ShownLoop(Shown):
             about = f"Design {state.ledger.design}, pool of {state.pool.size:,} items."
         waiting = f" {n_open:,} questions are open." if n_open else ""
         changes: dict[str, Any] = {"facts": (*card.facts, about + waiting)}
-        if not estimate.n_labels:
+        if not estimate.n_labels + estimate.n_known:
             changes |= {"bars": (), "lead": "", "warnings": ("No labels yet: ask() and tell().",)}
         return Card(**{**vars(card), **changes})
 

@@ -28,6 +28,12 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
                 f"the rows have the {what} {list(others)} and the pool {list(mine)}; make them "
                 "alike"
             )
+    weight = pool.schema.weight
+    if rows.schema.weight != weight:
+        raise PoolError(
+            f"items of the pool count by {weight!r} and the rows by {rows.schema.weight!r}; make "
+            "them alike"
+        )
     if set(pool.columns) != set(rows.columns):
         raise PoolError(
             f"the rows have the columns {sorted(rows.columns)} and the pool "
@@ -57,7 +63,7 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
         ids=ids[index],
         columns={name: values[index] for name, values in columns.items()},
         classes=pool.classes,
-        **options,
+        **{"weight": weight, **options},
     )
     return joined, index
 
@@ -78,6 +84,8 @@ def in_window(window: Any, columns: Mapping[str, Any], size: int) -> BoolArray:
     if not is_pair or not isinstance(window[0], str):
         raise wrong
     column, length = window
+    if isinstance(length, int | float) and not length > 0:
+        raise BadOption(f"the window has length {length:g}; give one above 0, such as ('day', 30)")
     if column not in columns:
         raise UnknownName(f"no column {column!r} for a window; the pool has {list(columns)}")
     try:

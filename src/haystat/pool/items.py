@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from haystat.pool.permanent_numbers import keys_of
 class Items:
     """ids (M,), the cell (M,) of each item, and what each system says about it.
 
-    scores: (M,), or (M, C) with one for each class; predictions (M,) are classes.
+    scores: (M,), or (M, C) with one for each class; predictions (M,) are classes. columns (M,) are
+    those of the pool, weight is the one by which items count, if they do not all count alike.
     """
 
     ids: NDArray[Any]
@@ -26,6 +27,8 @@ class Items:
     classes: tuple[Any, ...]
     scores: Mapping[str, FloatArray]
     predictions: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    weight: str | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -230,7 +230,8 @@ class Pool(Shown):
         predicted = np.asarray(self.classes)[self._predictions]
         named = {name: predicted[:, place] for place, name in enumerate(self.systems)}
         of_item = self.cells(measure).of_item
-        return Items(self.ids, of_item, self.classes, self._class_scores, named)
+        scores, columns = self._class_scores, self.columns
+        return Items(self.ids, of_item, self.classes, scores, named, columns, self._weight)
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure`, bound to this pool, cannot tell apart."""

@@ -78,7 +78,9 @@ def _headline(report: Data) -> list[str]:
         sentences = [
             words.headline(component, estimate["level"]),
             words.meaning(component),
-            words.effort(component, estimate["labels"], estimate.get("signals")),
+            words.effort(
+                component, estimate["labels"], estimate.get("signals"), estimate.get("known", 0)
+            ),
         ]
         lines.append(" ".join(text(sentence) for sentence in sentences if sentence))
     return lines

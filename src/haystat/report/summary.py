@@ -62,7 +62,8 @@ def _rests_on(report: Data) -> str:
     by = f" by {len(people)} people" if len(people) > 1 else ""
     parts = [f"This rests on {label_count(status['labels'])}{by}."]
     worth = estimate["components"][0].get("worth") or math.nan
-    parts += [text for text in [worth_sentence(estimate["labels"], worth)] if text]
+    sentence = worth_sentence(estimate["labels"], worth, estimate.get("known", 0))
+    parts += [sentence] if sentence else []
     agreed = report["agreement"]
     if agreed:
         kappa = f" (kappa {agreed['kappa']:.2f})" if math.isfinite(agreed["kappa"]) else ""

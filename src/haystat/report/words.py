@@ -101,14 +101,17 @@ def _measure(component: str) -> type[Measure]:
 
 
 def effort(
-    component: Mapping[str, Any], n_labels: int, signals: Mapping[str, float] | None = None
+    component: Mapping[str, Any],
+    n_labels: int,
+    signals: Mapping[str, float] | None = None,
+    n_known: int = 0,
 ) -> str:
     """What a narrower interval would cost."""
     width = component["high"] - component["low"]
     if not math.isfinite(width) or width <= 0 or n_labels == 0:
         return ""
     name = component["name"]
-    worth = worth_sentence(n_labels, component.get("worth") or math.nan)
+    worth = worth_sentence(n_labels, component.get("worth") or math.nan, n_known)
     worth = " ".join(filter(None, [worth, signals_sentence(signals or {})]))
     return (
         f"That rests on {n_labels:,} labels. {f'{worth} ' if worth else ''}Half the uncertainty "

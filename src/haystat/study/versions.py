@@ -119,7 +119,7 @@ def create_next(
     own = spec if isinstance(spec, str) else study.given_measure
     wanted = own if measure is None else measure
     oracle, rules, seed = settings["oracle"], decode_rules(settings), version.seed
-    problem = pose(version.pool, measures.resolve(wanted).bind(version.pool.schema), oracle)
+    problem = pose(version.pool, measures.bound(wanted, version.pool.schema), oracle)
     own_settings = encode_settings(wanted, study.design, oracle, seed, rules) | version.settings()
     own_settings |= {"after": settings["after"]} if "after" in settings else {}
     file = NewFile(

@@ -77,7 +77,8 @@ function wish() {
   };
   Object.assign(given, further());
   const classes = listed("classes"), keys = listed("keys").map((key) => key.toLowerCase());
-  if (classes.length > 2) Object.assign(given, { classes, names: classes });
+  const unnamed = given.names.join() === "No,Yes";
+  if (classes.length) Object.assign(given, { classes, names: classes.length === 2 && !unnamed ? given.names : classes });
   if (keys.length) given.keys = keys;
   given.guidelines = $("guidelines").value.trim();
   if (threshold !== null) given.threshold = threshold;
