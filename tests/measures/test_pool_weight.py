@@ -110,6 +110,20 @@ def test_items_without_weight_do_not_count(money):
     assert estimate.value == pytest.approx(expected, abs=1e-12)
 
 
+def test_what_is_left_of_a_cell_counts_by_what_labels_have_not_taken():
+    """With one item open a measure has two possible values: by the item's own weight."""
+    rng = np.random.default_rng(0)
+    scores, weight = rng.random(40), rng.choice([2.0, 3.0, 3.9], 40)
+    truth = (rng.random(40) < scores).astype(int)
+    pool = hs.Pool(scores, weight=weight, strata=1)
+    for seed in range(3):
+        evaluation, estimate = labelled(pool, truth, "prevalence", 39, seed=seed)
+        [left] = np.setdiff1d(np.arange(40), [one.item for one in evaluation.answers])
+        known = weight @ truth - weight[left] * truth[left]
+        possible = np.array([known, known + weight[left]]) / weight.sum()
+        np.testing.assert_allclose(np.unique(estimate.interval), possible)
+
+
 def test_light_items_are_not_told_apart():
     """Below the power of two that is found lies at most the negligible part of the weight."""
     rng = np.random.default_rng(0)

@@ -23,6 +23,7 @@ from haystat.pool.blocks import Blocks
 
 MOST_EXACT = 10**9  # items from which numpy draws without replacement
 RARE = 0.05  # share below which events are rare
+ROUNDING = 1e-12  # of a sum, at which it is 0
 MUCH_LOWER = 0.8  # of the likely recall, below which it takes a warning
 
 
@@ -152,9 +153,27 @@ class PoolsInBlocks:
         """The measure's risk in each draw, (S, d)."""
         total = float(len(self.label) + self.pools.left.sum())
         known = measure.risk(self.outputs, self.label, np.full(len(self.label), 1 / total))
-        pools = self.pools
-        lost = _missing(pools.view, self.blocks, self.left, self.events, pools.classes)
+        loss, pools = self.mean_loss(measure), self.pools
+        lost = _missing(pools.view, self.blocks.cell, loss, self.left, self.events, pools.classes)
         return np.asarray(known + lost / total)
+
+    def mean_loss(self, measure: Measure) -> FloatArray:
+        """Mean loss of the items of each block that have no label, under each label, (B, C, d).
+
+        Where items of a block differ, as by their weights, what is left is what labels have not
+        taken: when all but the lightest items are labelled, only light ones are left.
+        """
+        mean, size = self.blocks.mean_loss, self.blocks.size
+        if measure.signature(self.outputs) is not None:
+            return mean
+        left = size - np.bincount(self.block, minlength=len(size))
+        total = mean * size[:, None, None]
+        rest = total.copy()
+        for label in range(mean.shape[1]):
+            loss = measure.loss(self.outputs, np.full(len(self.label), label))
+            np.subtract.at(rest[:, label], self.block, loss)
+        rest[np.abs(rest) <= ROUNDING * np.abs(total)] = 0.0
+        return np.asarray(rest / np.maximum(left, 1)[:, None, None])
 
 
 def draw_events(left: IntArray, share: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -265,15 +284,18 @@ def _without_replacement(
 
 def _missing(
     view: LabelView,
-    blocks: Blocks,
+    cell: IntArray,
+    loss: FloatArray,
     left: FloatArray,
     events: IntArray,
     classes: Sequence[FloatArray],
 ) -> FloatArray:
-    """Summed losses of the unlabelled items if events (S, B) of them are events, (S, d)."""
-    loss = blocks.mean_loss
-    block = np.arange(len(blocks.cell))
-    reference, group = view.reference[blocks.cell], view.group[blocks.cell]
+    """Summed losses of the unlabelled items if events (S, B) of them are events, (S, d).
+
+    cell (B,) is that of each block, loss (B, C, d) the mean of an item of it under each label.
+    """
+    block = np.arange(len(cell))
+    reference, group = view.reference[cell], view.group[cell]
     quiet = loss[block, reference]
     total = left @ quiet + np.zeros((len(events), 1))
     for code, split in enumerate(classes):

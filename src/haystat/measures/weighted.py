@@ -49,7 +49,7 @@ class Weighted(ByFactor):
     As scikit-learn's `sample_weight`: Weighted(Recall(), "amount") is the share of the money that
     is found, one minus it the share that is missed. Weights are at least 0. They differ inside a
     cell, by less than a factor of two: labelled items count with their own, the others with the
-    mean of their cell.
+    mean of those of their cell that have no label.
     """
 
     column: str
