@@ -153,14 +153,42 @@ def test_labels_of_a_sample_count_by_their_inclusion_probabilities(scored):
         assert events[r] == pytest.approx(effective * (w @ y) / w.sum())
 
 
+def test_a_census_of_a_sub_population_says_nothing_about_items_unlike_it():
+    """The score is right about all but a twentieth, whose labels are known and random."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(6000) < 0.05).astype(int)
+    odd = rng.random(6000) < 0.05
+    scores = rng.normal(-3, 1.2, 6000) + 5 * truth * ~odd
+    true = 2 * truth[scores >= 0].sum() / (truth.sum() + (scores >= 0).sum())
+    known = hs.Known.census(labels_of(truth, np.flatnonzero(odd)))
+    for seed in range(3):
+        pool = hs.Pool(scores, threshold=0.0, columns={"odd": odd})
+        evaluation = hs.Evaluation(pool, known=known, random_state=seed)
+        low, high = answered(evaluation, truth, 200).interval
+        assert low <= true <= high
+
+
 def test_labels_of_a_census_count_like_labels_that_were_asked_for(scored):
     scores, truth = scored
-    known = hs.Known.census(labels_of(truth, np.flatnonzero(scores >= 0.3)))
-    _, view, labelled = posed(hs.Pool(scores), known)
+    pool = hs.Pool(scores)
+    stratum = pool.stratum[np.argmin(np.abs(scores - 0.3))]
+    top = pool.stratum >= stratum
+    known = hs.Known.census(labels_of(truth, np.flatnonzero(top)))
+    _, view, labelled = posed(pool, known)
     assert isinstance(view, KnownView)
     plain = LabelView.events(view, labelled)
     assert np.array_equal(np.stack(view.events(labelled)), np.stack(plain))
-    assert plain[0].sum() == np.sum(scores >= 0.3)
+    assert plain[0].sum() == np.sum(top)
+
+
+def test_labels_of_a_census_that_ends_inside_a_stratum_count_as_found_there(scored):
+    scores, truth = scored
+    pool = hs.Pool(scores)
+    inside = pool.stratum == pool.stratum[np.argmin(np.abs(scores - 0.3))]
+    top = scores > np.median(scores[inside])
+    _, view, labelled = posed(pool, hs.Known.census(labels_of(truth, np.flatnonzero(top))))
+    assert view.events(labelled)[0].sum() == np.sum(top & ~inside)
+    assert view.model.size.sum() == SIZE - np.sum(top & inside)
 
 
 def test_labels_that_were_found_are_no_part_of_what_the_model_describes(scored):

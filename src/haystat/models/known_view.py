@@ -1,6 +1,8 @@
 """The problem as the model sees it where some labels were known beforehand.
 
-Labels of a census count one by one, like labels that were asked for. Those of a sample with unequal
+Labels of a census count one by one, like labels that were asked for, where the census has all items
+that are predicted alike in a stratum. Where it does not, as that of a sub-population, its items may
+be unlike the others of the same score, and count as found. Labels of a sample with unequal
 inclusion probabilities count by Hájek's estimate of the share of events in their region, with the
 effective number of labels (sum w)^2 / sum w^2, w = 1 / inclusion (Kish). Labels that were found say
 nothing about other items: theirs are not part of what the model describes, neither as labels nor as
@@ -45,7 +47,7 @@ class KnownView(LabelView):
 
 def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
     """What the model needs to know of a problem, with or without labels from before."""
-    known = problem.known
+    known = None if problem.known is None else _taught_by(problem, problem.known)
     if known is None or not (described := known.kind != KINDS["found"]).any():
         return label_view(problem, settings)
     kept = np.flatnonzero(described)
@@ -63,6 +65,20 @@ def view_of(problem: Problem, settings: ModelSettings) -> LabelView:
     size = int(inside.size.sum())
     view = label_view(replace(problem, cells=inside, size=size, known=None), settings)
     return _with_known(view, known, kept, _nearest(problem, kept))
+
+
+def _taught_by(problem: Problem, known: KnownCells) -> KnownCells:
+    """Known labels, those of a census as found where items like its own are left without a label.
+
+    Alike are items of one stratum and the same predictions. What is left elsewhere has other
+    scores, and the curve along the score is what census and rest have in common.
+    """
+    cells = problem.cells
+    alike = np.column_stack([cells.stratum, cells.example.predictions])
+    code = np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
+    left = np.bincount(code, cells.size * (known.kind == 0))[code] > 0
+    partial = (known.kind == KINDS["census"]) & left
+    return replace(known, kind=np.where(partial, KINDS["found"], known.kind))
 
 
 def _with_known(view: LabelView, known: KnownCells, kept: IntArray, nearest: IntArray) -> KnownView:
