@@ -135,6 +135,16 @@ def test_positives_found_where_the_judge_leaves_next_to_none_speak_against_it():
     assert "not all that labels found" in estimate.sweep.doubt
 
 
+def test_a_verdict_that_is_another_cut_of_the_score_is_doubted():
+    """It flags what is predicted positive, rightly or not, and knows nothing of the hidden."""
+    score, label, _ = made(0)
+    score[-12:] = np.linspace(0.2, 2, 12)  # predicted positive, wrongly
+    estimate = evaluated(score, label, judge=score > -1.5).estimate()
+    assert re.search(r"(\d+) of \1 known negatives that are predicted", estimate.sweep.doubt)
+    told = evaluated(score, label, judge=judged(label) | (np.arange(SIZE) == SIZE - 1)).estimate()
+    assert told.sweep.holds
+
+
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_a_signal_that_flags_much_is_no_judge(share):
     score, label, _ = made(0)

@@ -33,6 +33,7 @@ MOST_KINDS = 20  # values of a column that are kinds; of more, the halves are
 DOUBT = 0.01  # probability of a difference by chance, over all kinds, below which it is none
 UNLIKELY = 0.05  # probability of what was found among the items that are not flagged
 SURE = 0.95  # of the bound on what is still hidden
+ECHO = 0.05  # chance that negatives in sight are flagged as seldom, above which a judge echoes
 MOST_SAID = 3  # components whose interval is said in words
 
 
@@ -118,7 +119,7 @@ def judged_tail(pool: View, sample: Sample) -> JudgedTail | None:
     first = view.regions.first
     of_regions = verdicts.flagged[first], verdicts.read[first]
     swept = swept_view(view, *of_regions, shares_seen(n, flagged))
-    doubt = doubt_about(sample, verdicts, known)
+    doubt = doubt_about(pool, sample, verdicts, known)
     # A judge that is in doubt is a signal like others; else the other view knows nothing of it.
     return JudgedTail(verdicts.name, n, flagged, doubt, swept, view if doubt else flat_view(view))
 
@@ -203,7 +204,17 @@ def _inclusion(sample: Sample) -> FloatArray:
     return np.ones(len(sample.problem.cells)) if found is None else np.asarray(found)
 
 
-def doubt_about(sample: Sample, verdicts: Verdicts, known: KnownPositives) -> str:
+def _wrong_predictions(pool: View, sample: Sample, verdicts: Verdicts) -> tuple[int, int]:
+    """Labelled negatives that all systems predict positive and the judge has read, and flags."""
+    cells, view = sample.problem.cells, sample.state.view
+    item, label = sample.told()
+    cell = cells.of_item[item].astype(np.int64)
+    high = view.model.curve.high[view.regions.of_cell]
+    wrong = cell[(label == 0) & high[cell] & verdicts.read[cell]]
+    return len(wrong), int(verdicts.flagged[wrong].sum())
+
+
+def doubt_about(pool: View, sample: Sample, verdicts: Verdicts, known: KnownPositives) -> str:
     """Why hidden positives may be overlooked more than known ones, as the beginning of a sentence.
 
     Nothing if the known positives give no reason.
@@ -225,6 +236,12 @@ def doubt_about(sample: Sample, verdicts: Verdicts, known: KnownPositives) -> st
             return f"{words} {parts[0]} known positives {kind} and {parts[1]} others"
     if bdtr(round(flagged), round(n), WEAK) < RARELY:
         return f"{words} only {flagged:.0f} of {n:.0f} known positives"
+    n_wrong, wrongly = _wrong_predictions(pool, sample, verdicts)
+    if n_wrong >= OF_A_KIND and _by_chance((n_wrong, wrongly), (n, flagged)) > ECHO:
+        return (
+            f"{words} {wrongly} of {n_wrong} known negatives that are predicted positive, hardly "
+            f"fewer than known positives: it says what the score says"
+        )
     if _found_unflagged(sample, verdicts) < UNLIKELY:
         return f"{words} {flagged:.0f} of {n:.0f} known positives, but not all that labels found"
     return ""
