@@ -6,8 +6,9 @@ import pytest
 from web_case import calling, make_pool, make_study, serving
 
 import haystat as hs
+from haystat.errors import StorageFull
 from haystat.study import PoolFile, verify
-from haystat.web.options import PageOptions, keep_options
+from haystat.web.options import PageOptions, keep_options, kept_options
 
 pytestmark = [pytest.mark.xdist_group("browser")]
 
@@ -79,6 +80,28 @@ def test_a_version_is_that_of_the_library_and_asks_as_before(tabled):
             assert change["sentence"] == str(hs.change(study, hand))
     assert sorted((q["item"], q["record"]["text"]) for q in asked) == expected
     assert verify(path.parent / "cats-v3.haystat").ok
+
+
+def refused(*given, **options):
+    raise StorageFull("the disk is full")
+
+
+def test_a_study_is_blind_from_the_moment_its_file_is_there(tabled, monkeypatch):
+    """Nothing is left to be written after the file has its name: a kill there would undo it."""
+    path, _ = tabled
+    wish = {"name": "dogs", "file": "january.csv", "score": "score", "id": "id"}
+    with calling(path) as caller:
+        monkeypatch.setattr(hs.Study, "note", refused)
+        assert caller.post("/api/studies", {**wish, "blind": True}).status_code == 201
+        later = {"file": "february.csv", "name": "v2"}
+        assert caller.post("/api/next?study=dogs", later).status_code == 201
+        assert caller.get("/api/study?study=dogs-v2").json()["blind"]
+    with hs.Study.open(path.parent / "dogs-v2.haystat") as study:
+        assert [entry.kind for entry in study.entries] == ["created", "carried", "note"]
+        source = PoolFile.recorded(study.settings["source"], path)
+        with study.next(source, "v3") as hand:  # of the library too
+            assert kept_options(hand.entries).blind
+    assert verify(path.parent / "dogs-v3.haystat").ok
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from haystat.measures.threshold_search import WORDS
 from haystat.pool.base import AnyPool
 from haystat.pool.known import read_known
 from haystat.study import PoolFile, Study
-from haystat.web.options import ONE_OF_SEVERAL, PageOptions, keep_options
+from haystat.web.options import ONE_OF_SEVERAL, PageOptions, as_note
 
 UNBLOCKED = typer.Option(
     [],
@@ -215,11 +215,10 @@ def new(
             answers_per_item=answers_per_item,
             disagreement=disagreement,
             known=labels,
+            notes=[] if page == PageOptions() else [as_note(page)],
             **options,
         )
     with made:
-        if page != PageOptions():
-            keep_options(made, page)
         status, in_use, notes = made.status(), made.in_use, made.doubts
     if (signal_text or signal_features) and not known:
         notes.append(fitted_later([*signal_text, *signal_features]))

@@ -21,7 +21,6 @@ from haystat.study import PoolFile, Study
 from haystat.study.answer_files import print_csv
 from haystat.study.label_bank import COLUMNS, known_labels
 from haystat.study.versions import version_name
-from haystat.web.options import carry_options
 
 ASK_AGAIN = typer.Option(0.0, help="Share of the labels to ask about again, such as 0.05.")
 
@@ -84,7 +83,6 @@ def next_version(
                 ask_again=ask_again,
                 candidates=candidates,
             )
-        carry_options(opened, made)
     with made:
         status, in_use = made.status(), made.in_use
         called, carried = version_name(made.settings), made.n_carried

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ class NewFile:
 
     problem: what the measure makes of the pool; design as it will draw; settings: what the study
     was asked for. Of a next version, previous is the file of the study before it, and carried the
-    entry with what it brings along.
+    entry with what it brings along. notes: remarks that belong to the study from its beginning.
     """
 
     pool: AnyPool
@@ -39,6 +40,7 @@ class NewFile:
     settings: dict[str, Any]
     previous: bytes | None = None
     carried: dict[str, Any] | None = None
+    notes: Sequence[str] = ()
 
     def write(self, path: Path, candidates: int, when: datetime) -> None:
         """Make the file with about so many items; it appears whole or not at all."""
@@ -52,7 +54,10 @@ class NewFile:
             settings["sketch"] = write_sketch(
                 connection, self.pool, self.problem, share, candidates, self.records
             )
-            created = next_entry(None, "created", settings, None, when)
-            write(connection, created)
-            if self.carried is not None:
-                write(connection, next_entry(created, "carried", self.carried, None, when))
+            begins = [("created", settings)]
+            begins += [] if self.carried is None else [("carried", self.carried)]
+            begins += [("note", {"text": text}) for text in self.notes]
+            last = None
+            for kind, data in begins:
+                last = next_entry(last, kind, data, None, when)
+                write(connection, last)

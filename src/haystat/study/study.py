@@ -136,6 +136,7 @@ class Study(LeasedLoop):
         answers_per_item: int = 1,
         disagreement: str = "majority",
         known: Any = None,
+        notes: Sequence[str] = (),
         **options: Any,
     ) -> Study:
         """A new study of a pool; what is not explained here is as in hs.Evaluation.
@@ -144,6 +145,7 @@ class Study(LeasedLoop):
         show: columns for the person who labels, {name: one value an item}.
         after: those of them that wait until an item is answered, such as a judge's reasons.
         candidates: about how many items the file keeps ready, so that it can do without the pool.
+        notes: remarks that its journal begins with.
         """
         path = checked_path("the path of a study", path)
         checked_choice("oracle", oracle, LEDGERS)
@@ -167,7 +169,7 @@ class Study(LeasedLoop):
             warnings.warn(doubt, PoolWarning, stacklevel=2)
         settings = encode_settings(measure, chosen, oracle, seed, rules) | labels.encode()
         settings |= {"after": hidden} if hidden else {}
-        file = NewFile(whole, source, records, problem, chosen, seed, settings)
+        file = NewFile(whole, source, records, problem, chosen, seed, settings, notes=notes)
         file.write(path, candidates, clock())
         return cls(path, pool=pool, show=show, measure=measure, design=chosen, clock=clock)
 

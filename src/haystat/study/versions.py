@@ -30,6 +30,7 @@ from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
 from haystat.pool.problem import pose
 from haystat.study.new_file import PREVIOUS, NewFile
+from haystat.study.page_remarks import page_remarks
 from haystat.study.pool_source import Source
 from haystat.study.sketch_codec import Records
 from haystat.study.store import Store
@@ -112,7 +113,7 @@ def create_next(
     with study.reading() as state:
         given = (state, old, settings, new, name, max_age, now)
         version = next_version(*given, ask_again=ask_again)
-        previous = study.content()
+        previous, notes = study.content(), page_remarks(study.entries)
     beside = path_beside(study.path, settings, version.name) if path is None else path
     target = checked_path("the path of a study", beside)
     spec = settings["measure"]
@@ -132,6 +133,7 @@ def create_next(
         own_settings,
         previous,
         version.entry(problem.cells),
+        notes,
     )
     file.write(target, candidates, now)
     return target, wanted

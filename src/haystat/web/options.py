@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from haystat.errors import BadOption
+from haystat.study.page_remarks import MARK, page_remarks
 from haystat.study.sqlite_journal import Entry
 from haystat.study.study import Study
 from haystat.web.keys import checked_keys
 
-MARK = "haystat page"
 ONE_OF_SEVERAL = "Does the item have this label?"  # what is asked where an item may have several
 LONGEST_TEXT = 300
 LONGEST_GUIDELINES = 50_000
@@ -66,26 +66,20 @@ class PageOptions:
 
 def keep_options(study: Study, options: PageOptions) -> None:
     """Write the options into the study's journal."""
-    study.note(json.dumps({MARK: asdict(options)}, ensure_ascii=False))
+    study.note(as_note(options))
+
+
+def as_note(options: PageOptions) -> str:
+    """The options as a remark, which a new study may begin with."""
+    return json.dumps({MARK: asdict(options)}, ensure_ascii=False)
 
 
 def kept_options(entries: Iterable[Entry]) -> PageOptions:
-    """The newest options in a journal; what cannot be understood is passed over.
-
-    Remarks of people who label carry a name, so that they cannot pass for options.
-    """
+    """The newest options in a journal; what cannot be understood is passed over."""
     found = PageOptions()
-    for entry in entries:
-        if entry.kind == "note" and entry.who is None and MARK in entry.payload:
-            found = _read(str(entry.data.get("text", ""))) or found
+    for text in page_remarks(entries):
+        found = _read(text) or found
     return found
-
-
-def carry_options(old: Study, new: Study) -> None:
-    """Let the page of a next version ask as that of the study before it."""
-    options = kept_options(old.entries)
-    if options != PageOptions():
-        keep_options(new, options)
 
 
 def _read(text: str) -> PageOptions | None:

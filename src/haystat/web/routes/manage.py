@@ -18,7 +18,7 @@ from haystat.study.study import Study
 from haystat.web import models, uploads
 from haystat.web.body import suitable
 from haystat.web.new_study import NewStudy, Wish
-from haystat.web.options import ONE_OF_SEVERAL, PageOptions, keep_options
+from haystat.web.options import ONE_OF_SEVERAL, PageOptions, as_note
 from haystat.web.study_folder import StudyFolder
 from haystat.web.upload_limits import check_table
 
@@ -76,20 +76,15 @@ def _create(path: Path, file: Path, wish: NewStudy, known: Path | None) -> Study
         check_table(known, {*ITEM, *LABEL, *INCLUSION, *KIND})
     with suitable():
         labels = None if known is None else read_known(known, wish.known_as or None, wish.inclusion)
-        study = Study.create(
+        return Study.create(
             path,
             source,
             _measure(wish),
             wish.design or None,
             random_state=source.options["seed"],
             known=labels,
+            notes=[as_note(options)],
         )
-    try:
-        keep_options(study, options)
-    except BaseException:
-        study.close()
-        raise
-    return study
 
 
 async def plan(request: Request, given: Wish) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from haystat.study.study import Study
 from haystat.study.versions import previous_file, stem_beside, unpacked
 from haystat.web import models, uploads
 from haystat.web.body import Unsuitable, suitable
-from haystat.web.options import carry_options
 from haystat.web.routes.api import room_of
 from haystat.web.study_folder import StudyFolder
 from haystat.web.upload_limits import check_table
@@ -77,6 +76,4 @@ def _made(old: Path, path: Path, file: Path, given: models.Next) -> Study:
         source = known.anew(str(file))
         for table in (*filter(Path.exists, known.paths), file):
             check_table(table, {*known.names_of_pool, *known.show})
-        made = study.next(source, given.name.strip(), path=path, ask_again=given.ask_again)
-        carry_options(study, made)
-    return made
+        return study.next(source, given.name.strip(), path=path, ask_again=given.ask_again)
