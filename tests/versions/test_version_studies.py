@@ -258,6 +258,7 @@ def test_commands_for_the_next_version(world, run, tmp_path):
     made = json.loads(run("next", "a.haystat", "feb.csv", "-o", "b.haystat", "--json"))
     assert made["version"] == "v2"
     assert 0 < made["carried"] < 100
+    assert made["left_open"] == 0
     young = run("next", "a.haystat", "feb.csv", "-o", "c.haystat", "--max-age", "1h", "--json")
     assert json.loads(young)["carried"] == made["carried"]
     with Study.open("b.haystat") as study:
@@ -268,6 +269,9 @@ def test_commands_for_the_next_version(world, run, tmp_path):
     assert found["n_labels"] > n_labels  # labels of items that are gone
     assert found["model"]["low"] <= found["model"]["value"] <= found["model"]["high"]
     assert "by the data" in run("change", "a.haystat", "b.haystat", "--measure", "recall")
+    with Study.open("b.haystat") as study:
+        study.ask(2)
+    assert "2 questions wait" in run("next", "b.haystat", "feb.csv", "-o", "d.haystat")
     rows = json.loads(run("labels", "b.haystat", "--json"))
     assert len(rows) == 140
     assert sum(row["counts"] for row in rows) == n_labels

@@ -83,10 +83,11 @@ def next_version(
                 ask_again=ask_again,
                 candidates=candidates,
             )
+        n_open = opened.status().pending
     with made:
         status, in_use = made.status(), made.in_use
         called, carried = version_name(made.settings), made.n_carried
-    about = {"study": str(made.path), "version": called}
+    about = {"study": str(made.path), "version": called, "left_open": n_open}
     if as_json:
         print_json({**about, **asdict(status), "in_use": [asdict(one) for one in in_use]})
         return
@@ -94,7 +95,17 @@ def next_version(
     size = f"{status.measure} of {status.size:,} items"
     out_to.print(f"{made.path}: version {called}, {size}, {label_count(carried)} carried over")
     show_in_use(out_to, in_use)
+    if n_open:
+        out_to.print(f"note: {_left_open(study, n_open)}", markup=False)
     out_to.print(f"Next: haystat estimate {made.path}, or haystat label {made.path}")
+
+
+def _left_open(study: Path, n_open: int) -> str:
+    waiting = "a question waits" if n_open == 1 else f"{n_open:,} questions wait"
+    return (
+        f"in {study} {waiting} for an answer. What is answered there from now on is not in the "
+        "version; let people answer first, and make it then, if they are about to."
+    )
 
 
 def _further(known: PoolFile, pool: Path, window: str | None, others: dict[str, Any]) -> PoolFile:
