@@ -297,6 +297,22 @@ def test_what_cannot_go_on_is_one_clear_error(
         first.next(pool)
 
 
+def test_a_table_before_whose_ids_are_others_now_is_an_error(rows, write_rows, tmp_path, label):
+    """Its scores, and so its cells, are what they were."""
+    first, second = part(rows, np.arange(3000)), part(rows, np.arange(500, SIZE))
+    paths = [write_rows(tmp_path / f"{k}.parquet", one) for k, one in enumerate((first, second))]
+    files = [PoolFile(str(path), (score,), "id", engine="duckdb")
+             for path, score in zip(paths, ("v1", "v2"), strict=True)]  # fmt: skip
+    with hs.Study.create(tmp_path / "cats.haystat", files[0], random_state=1) as study:
+        answer(study, label, 100)
+    write_rows(paths[0], {**first, "id": np.roll(first["id"], 1)})
+    with (
+        hs.Study.open(tmp_path / "cats.haystat") as study,
+        pytest.raises(PoolChanged, match="put it back"),
+    ):
+        study.next(files[1])
+
+
 def test_one_id_in_two_rows_is_an_error(two, rows, write_rows, tmp_path, label, monkeypatch):
     """Of large tables not all ids are compared when they are opened."""
     monkeypatch.setattr("haystat.engines.build.check_duplicates", lambda *given: None)

@@ -265,6 +265,15 @@ def test_levels_do_not_change_where_cells_lie_nor_what_is_a_mass(make_world):
     assert view.model.mass.sum() == 1
 
 
+def test_ids_of_another_type_are_refused(world):
+    """No item would be found again, and all labels be lost."""
+    first = hs.Evaluation(world.pool(0), random_state=1)
+    world.answer(first, 20)
+    texts = hs.Pool(world.scores[1], ids=[str(one) for one in world.ids[1]], threshold=0.0)
+    with pytest.raises(PoolError, match=r"ids were numbers, such as .*give them as they were"):
+        first.next(texts)
+
+
 def test_a_version_of_another_kind_is_refused(world):
     first = hs.Evaluation(world.pool(0), random_state=1)
     with pytest.raises(PoolError, match="classes"):

@@ -23,7 +23,7 @@ from haystat.engines.pool import EnginePool, of_atom
 from haystat.engines.signals import EngineSignal, read_signals, signal_of
 from haystat.engines.sketch import plain_id
 from haystat.engines.sketch_items import CellOf
-from haystat.errors import BadOption, PoolError
+from haystat.errors import BadOption, PoolChanged, PoolError
 from haystat.measures.base import Measure
 from haystat.pool.cells import Before, Cells, first_like_most
 from haystat.pool.permanent_numbers import keys_of
@@ -212,8 +212,11 @@ def following(
     given, earlier = _earlier(seen, step, past, pool)
     level = tuple(levels.at(chance).tolist())
     past = replace(past, told=Told(level, int(levels.at(np.zeros(1))[0]), given))
-    drawn = _drawn(levels, told, inclusion[cells.of_item[list(told.values())]], seed, ask_again)
-    return EngineVersion.following(pool, past, drawn, earlier, order)
+    of_told = inclusion[cells.of_item[list(told.values())]]
+    drawn = _drawn(levels, told, of_told, seed, ask_again)
+    version = EngineVersion.following(pool, past, drawn, earlier, order)
+    _check_places(version, old.source.name, dict(zip(told, levels.at(of_told), strict=True)))
+    return version
 
 
 def _kinds(
@@ -278,6 +281,23 @@ def _drawn(
     again = is_asked_again(keys, seed, ask_again) & kept
     names = tuple(name for name, stays in zip(ids, kept.tolist(), strict=True) if stays)
     return EngineDrawn(levels.inclusion, names, again[kept], ask_again)
+
+
+def _check_places(version: EngineVersion, name: str, level_of: Mapping[Any, int]) -> None:
+    """Raise unless items that were drawn are of the level (by id) of the rows they were drawn as.
+
+    Counts and scores of a table may be what they were while its ids are others.
+    """
+    sketch = version.held.sketch
+    front = np.flatnonzero(sketch.items.u < 0)
+    expected = {plain_id(one): level for one, level in level_of.items()}
+    found = sketch.levels()[sketch.items.atom[front]].tolist()
+    for id, level in zip(sketch.items.id[front].tolist(), found, strict=True):
+        if expected[id] != level:
+            raise PoolChanged(
+                f"{name} has item {id!r} with another score than when it was drawn, or not at all; "
+                "versions need the table as it was: put it back, or start a new study"
+            )
 
 
 def _check(old: Any, pool: Any) -> None:

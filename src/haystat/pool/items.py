@@ -51,6 +51,12 @@ def places_in(old: Any, new: Any) -> IntArray:
             f"the pool has the classes {list(new.classes)}, and labels were taken in terms of "
             f"{list(old.classes)}; make it with the same classes"
         )
+    kinds = ["numbers" if one.ids.dtype.kind in "iu" else "texts" for one in (old, new)]
+    if kinds[0] != kinds[1]:
+        raise PoolError(
+            f"ids were {kinds[0]}, such as {old.ids[0]!r}, and are {kinds[1]}, such as "
+            f"{new.ids[0]!r}, so no item is found again; give them as they were"
+        )
     known, asked = keys_of(old.ids), keys_of(new.ids)
     order = np.argsort(known, kind="stable")
     place = order[np.minimum(np.searchsorted(known, asked, sorter=order), len(order) - 1)]
