@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import haystat as hs
 from haystat.cli import app
 from haystat.comparison.change import Effect
-from haystat.errors import BadOption, LogError, PoolChanged, PoolError
+from haystat.errors import BadOption, LogError, PoolChanged, PoolError, StudyError
 from haystat.study import PoolFile, verify
 
 SIZE = 4000
@@ -311,6 +311,24 @@ def test_a_table_before_whose_ids_are_others_now_is_an_error(rows, write_rows, t
         pytest.raises(PoolChanged, match="put it back"),
     ):
         study.next(files[1])
+
+
+def test_a_cell_is_not_filled_up_from_a_table_whose_ids_are_others_now(
+    rows, write_rows, tmp_path, label
+):
+    """An item would be asked about twice, as that of another row."""
+    path = write_rows(tmp_path / "pool.parquet", rows)
+    source = PoolFile(str(path), ("v1",), "id", engine="duckdb")
+    with hs.Study.create(tmp_path / "s.haystat", source, random_state=1, candidates=20) as study:
+        answer(study, label, 20)
+    write_rows(path, {**rows, "id": np.roll(rows["id"], 1)})
+    with hs.Study.open(tmp_path / "s.haystat") as study:
+        with pytest.raises(StudyError, match="not the one that"):
+            study.ask(200)
+        assert study.n_labels == 20
+    write_rows(path, rows)
+    with hs.Study.open(tmp_path / "s.haystat") as study:
+        assert len(answer(study, label, 200)) == 200
 
 
 def test_one_id_in_two_rows_is_an_error(two, rows, write_rows, tmp_path, label, monkeypatch):

@@ -127,6 +127,20 @@ def test_an_earlier_version_that_was_replaced_is_a_finding(world, first):
     assert not verify(path).ok
 
 
+def test_damage_to_an_earlier_version_is_one_error(world, first):
+    path = first.next(world.pool(1)).path
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    found = 0
+    for start in range(4096, len(whole) - 4096, 4096):
+        path.write_bytes(whole[:start] + rng.bytes(4096) + whole[start + 4096 :])
+        try:
+            with Study.open(path, read_only=True) as study:
+                known_labels(study)
+        except StudyError:
+            found += 1
+    assert found > 0
+
+
 def test_an_audit_finds_a_label_that_was_not_carried_over_as_it_was(world, first, monkeypatch):
     def forged(pool, cells, told):
         data = versions_carried(pool, cells, told)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+from haystat.core.arrays import IntArray
 from haystat.errors import StudyError
 from haystat.loop.shared_state import Draft
 from haystat.measures.base import Measure
@@ -43,6 +44,7 @@ class CandidateSource:
         order = pool.candidates(cells)
         stop = min(int(cells.size[dry.cell]), dry.n_kept + max(CHUNK, dry.n_kept))
         item, u = order.first(dry.cell, stop)
+        self._check_same(pool, dry, item[: dry.n_kept])
         run = item[dry.n_kept :], u[dry.n_kept :]
         connection = cast(SqliteJournal, draft.journal).connection
         write_chunks(connection, pool, records, {dry.cell: dry.n_kept}, [run])
@@ -51,6 +53,15 @@ class CandidateSource:
         # Should the transaction fail, what was read of its candidates is not in the file.
         draft.if_lost.append(lambda: self._sketch.items.forget(dry.cell, dry.n_kept))
         draft.add("candidates", {"cell": dry.cell, "chunks": chunks})
+
+    def _check_same(self, pool: AnyPool, dry: CellDry, item: IntArray) -> None:
+        """Raise unless the cell begins with the items that the file has.
+
+        The fingerprint of a table behind an engine does not know its ids.
+        """
+        kept, _ = self._sketch.items.first(dry.cell, dry.n_kept)
+        if [*map(self._sketch.id_of, kept.tolist())] != [*map(pool.id_of, item.tolist())]:
+            raise StudyError(_other_pool(self._path))
 
     def pool(self, what: str) -> AnyPool:
         """The pool itself, to do something that the sketch of it cannot."""
@@ -82,8 +93,12 @@ class CandidateSource:
         pool = checked_pool(pool).ordered(self._sketch.seed)
         same = pool.fingerprint == self._sketch.fingerprint and pool.seed == self._sketch.seed
         if not same:
-            raise StudyError(
-                f"the pool is not the one that {self._path} was made from: its items, scores, "
-                "strata or seed differ; find the pool as it was, or start a new study"
-            )
+            raise StudyError(_other_pool(self._path))
         return pool.with_known(self._known)
+
+
+def _other_pool(path: Path) -> str:
+    return (
+        f"the pool is not the one that {path} was made from: its items, scores, strata or seed "
+        "differ; find the pool as it was, or start a new study"
+    )

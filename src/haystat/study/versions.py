@@ -162,10 +162,12 @@ def stem_beside(stem: str, settings: Mapping[str, Any], name: str) -> str:
 def previous_file(connection: sqlite3.Connection) -> bytes | None:
     """The file of the study that this one goes on from; None if it is the first version."""
     query = "SELECT content FROM sketch WHERE name = ?"
-    row = connection.execute(query, (PREVIOUS,)).fetchone()
     try:
+        row = connection.execute(query, (PREVIOUS,)).fetchone()
         return None if row is None else zlib.decompress(row[0])
-    except (zlib.error, TypeError):
+    except (sqlite3.DatabaseError, zlib.error, TypeError) as error:
+        if not str(getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")).startswith("SQLITE_CORR"):
+            raise
         raise StudyError("the study before this one, which the file holds, is damaged") from None
 
 
