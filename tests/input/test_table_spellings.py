@@ -81,6 +81,19 @@ def test_without_show_people_see_the_columns_of_text_that_give_nothing_away(tmp_
         assert set(opened.ask(1)[0].record) == {"name"}
 
 
+def test_a_signal_is_not_shown_unless_somebody_names_it(tmp_path):
+    FRAME.assign(opinion=["no", "yes"] * (len(FRAME) // 2)).to_csv(
+        tmp_path / "pool.csv", index=False
+    )
+    options = ["--id", "id", "--score", "score", "--signal", "opinion"]
+    run("new", tmp_path / "a.haystat", tmp_path / "pool.csv", *options)
+    with hs.Study.open(tmp_path / "a.haystat") as opened:
+        assert set(opened.ask(1)[0].record) == {"name"}
+    run("new", tmp_path / "b.haystat", tmp_path / "pool.csv", *options, "--show", "opinion")
+    with hs.Study.open(tmp_path / "b.haystat") as opened:
+        assert set(opened.ask(1)[0].record) == {"opinion"}
+
+
 def test_the_command_line_sets_the_question_its_names_keys_pictures_and_guidelines(tmp_path):
     study, rules = tmp_path / "s.haystat", tmp_path / "rules.txt"
     FRAME.to_csv(tmp_path / "pool.csv", index=False)

@@ -87,6 +87,22 @@ def test_the_reasons_come_with_the_answer_and_not_before(judged_file):
         assert SECRET not in json.dumps(told["questions"])
 
 
+def test_a_picture_that_waits_for_the_answer_is_not_served_before_it(tmp_path):
+    (tmp_path / "heat.png").write_bytes(b"\x89PNG\r\n")
+    show = {"text": ["about it"] * 80, "heat": ["heat.png"] * 80}
+    pool = hs.Pool([0.1, 0.2, 0.7, 0.9] * 20, strata=2)
+    path = tmp_path / "p.haystat"
+    with hs.Study.create(path, pool, random_state=0, show=show, after=["heat"]) as study:
+        keep_options(study, PageOptions(images=("heat",)))
+    with calling(path) as caller:
+        item = caller.post("/api/ask", {"n": 1, "annotator": "ann"}).json()["questions"][0]["item"]
+        where = {"params": {"item": item, "column": "heat"}}
+        assert caller.get("/picture", **where).status_code == 404
+        told = {"answers": [{"item": item, "label": 1}], "annotator": "ann"}
+        assert caller.post("/api/tell", told).json()["after"]["record"] == {"heat": "heat.png"}
+        assert caller.get("/picture", **where).status_code == 200
+
+
 def test_a_change_of_mind_after_the_reasons_says_so(judged_file):
     path, _ = judged_file
     with calling(path) as caller:

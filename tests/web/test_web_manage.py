@@ -109,6 +109,7 @@ def test_a_name_that_is_taken_is_refused(manager):
         ({"show": "name"}, 400, "show: Expected `array`"),
         ({"second": 2}, 400, "second: Expected `float` <= 0.5"),
         ({"classes": ["yes", "yes"]}, 422, "classes"),
+        ({"signals": ["name"]}, 422, "['name'] are signals"),
     ],
 )
 def test_a_wrong_wish_says_what_is_allowed(manager, change, status, part):

@@ -160,7 +160,7 @@ def new(
         designs.resolve(design, **options)
     number = seed_from(seed)
     reader = engine or own_engine(pool, not multi_label) or ("duckdb" if unblocked else None)
-    columns_named = [*score, *prediction, *split(id or ""), *split(",".join(after))]
+    columns_named = [*score, *prediction, *split(id or ""), *split(",".join([*after, *signal]))]
     classes_of = None if numbers else values(classes)
     given: dict[str, Any] = {"strata": strata, "threshold": threshold, "classes": classes_of}
     given["seed"] = number

@@ -81,8 +81,11 @@ def picture_path(room: Room, study: Study, item: str, column: str) -> Path | Non
     if column not in room.options.images:
         return None
     with study.reading() as state:
-        index = state.questions.index_of.get(item_named(state, item))
-        value = None if index is None else state.pool.record_of(index).get(column)
+        named = item_named(state, item)
+        index = state.questions.index_of.get(named)
+        record = {} if index is None else state.pool.record_of(index)
+        # What waits for the answer is no picture before it, either.
+        value = (state.revealed(named) if column in state.after else record).get(column)
     source = study.settings.get("source") or {}
     folder = Path(source["path"]).parent if source.get("path") else study.path.parent
     return path_below(folder, value) if isinstance(value, str) else None

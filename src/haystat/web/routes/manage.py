@@ -16,7 +16,7 @@ from haystat.pool.known import INCLUSION, ITEM, KIND, LABEL, read_known
 from haystat.study.pool_source import PoolFile
 from haystat.study.study import Study
 from haystat.web import models, uploads
-from haystat.web.body import suitable
+from haystat.web.body import Unsuitable, suitable
 from haystat.web.new_study import NewStudy, Wish
 from haystat.web.options import ONE_OF_SEVERAL, PageOptions, as_note
 from haystat.web.study_folder import StudyFolder
@@ -113,6 +113,8 @@ def _source(file: Path, wish: Wish) -> PoolFile:
     prediction, id_ = tuple(name for name in predicted if name), wish.id or None
     further = [name for name in (id_, wish.weight) if name]
     check_table(file, {*score, *prediction, *wish.show, *wish.signals, *further})
+    if told := [name for name in wish.show if name in wish.signals]:
+        raise Unsuitable(f"{told} are signals, which people who label do not see; show others")
     options: dict[str, Any] = {"classes": _values(wish.classes), "seed": seed_from(wish.seed)}
     options |= {} if wish.threshold is None else {"threshold": wish.threshold}
     shown, weight = tuple(wish.show), wish.weight or None
