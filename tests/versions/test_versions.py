@@ -10,7 +10,7 @@ import pytest
 import haystat as hs
 from haystat.designs.clocks import Start, take
 from haystat.designs.continued import effective_counts
-from haystat.errors import BadOption, PoolError
+from haystat.errors import BadOption, LogError, PoolError
 from haystat.loop import versions as loop_versions
 from haystat.models.regions import Regions
 from haystat.pool import version as versions
@@ -50,6 +50,19 @@ def test_a_version_is_saved_and_loaded_like_any_evaluation(world, tmp_path):
     again = hs.Evaluation.load(tmp_path / "later.jsonl", world.pool(1))
     assert again.estimate().interval == later.estimate().interval
     assert world.answer(again, 20) == world.answer(later, 20)
+
+
+@pytest.mark.parametrize("cut", [1, 3, 40])
+def test_a_log_whose_levels_are_damaged_is_one_error(world, tmp_path, cut):
+    first = hs.Evaluation(world.pool(0), random_state=1)
+    world.answer(first, 100)
+    path = tmp_path / "later.jsonl"
+    first.next(world.pool(1)).save(path)
+    text = path.read_text()
+    start = text.index('"level"') + 20
+    path.write_text(text[:start] + text[start + cut :])
+    with pytest.raises(LogError, match="damaged"):
+        hs.Evaluation.load(path, world.pool(1))
 
 
 def test_what_is_left_is_drawn_without_bias_after_items_were_drawn_before():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from haystat.core.arguments import brief, checked_text
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.designs.continued import continued
-from haystat.errors import BadOption
+from haystat.errors import BadOption, LogError
 from haystat.loop.journal import moment, stamp
 from haystat.loop.state import Answer, State
 from haystat.pool.cells import Cells
@@ -293,7 +293,10 @@ def _packed(numbers: NDArray[Any]) -> str:
 
 
 def _unpacked(text: str, kind: type[np.integer[Any]]) -> NDArray[Any]:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
+    try:
+        return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
+    except (TypeError, ValueError, zlib.error) as error:
+        raise LogError(f"what was drawn before the version is damaged ({error})") from None
 
 
 def _width(inclusion: Sequence[float] | FloatArray) -> type[np.integer[Any]]:
