@@ -58,6 +58,27 @@ def test_a_score_column_is_never_shown(tmp_path):
     assert [set(q["record"]) for q in questions] == [{"text"}] * 3
 
 
+def test_a_score_column_is_never_shown_in_later_versions_either(tmp_path):
+    def source(name, score):
+        start = 0 if name == "jan.csv" else 200
+        rows = [
+            f"{i},{(i * 37 % 100) / 100},{(i * 31 % 100) / 100},text {i}"
+            for i in range(start, start + 200)
+        ]
+        (tmp_path / name).write_text("\n".join(["id,jan,feb,text", *rows]))
+        return hs.study.PoolFile(str(tmp_path / name), (score,), "id", show=("text", "jan", score))
+
+    with hs.Study.create(tmp_path / "s.haystat", source("jan.csv", "jan"), random_state=0) as study:
+        study.tell({question.item: 1 for question in study.ask(5)})
+        study.extend(source("more.csv", "jan"), "more").close()
+        study.next(source("jan.csv", "feb"), "feb").close()
+    for name in ("s-more", "s-feb"):
+        with calling(tmp_path / f"{name}.haystat") as caller:
+            questions = caller.post("/api/ask", {"n": 3}).json()["questions"]
+        assert [set(q["record"]) for q in questions] == [{"text"}] * 3
+        assert hs.study.verify(tmp_path / f"{name}.haystat").ok
+
+
 def test_the_order_inside_a_stage_tells_nothing_about_the_score(tmp_path):
     study, _ = make_study(tmp_path / "s.haystat", size=20_000)
     with study:

@@ -61,10 +61,14 @@ class VersionSource:
 
 @dataclass(frozen=True)
 class ExtendedSource:
-    """The pool of a study with further items, and the columns to show of both."""
+    """The pool of a study with further items, and the columns to show of both.
+
+    hidden: columns of the further items that hold scores or predictions.
+    """
 
     pool: Pool
     records: Records
+    hidden: tuple[str, ...] = ()
     at_hand = True
 
     @classmethod
@@ -86,7 +90,7 @@ class ExtendedSource:
             joined = {name: [*parts[0][name], *parts[1][name]] for name in names}
             return {name: [joined[name][row] for row in order] for name in names}
 
-        return cls(pool, records)
+        return cls(pool, records, tuple(said_by_systems(rows.as_dict())))
 
     def read(self) -> tuple[AnyPool, Records]:
         """The pool, and the columns to show."""
@@ -123,6 +127,9 @@ def create_next(
     problem = pose(version.pool, measures.bound(wanted, version.pool.schema), oracle)
     own_settings = encode_settings(wanted, study.design, oracle, seed, rules) | version.settings()
     own_settings |= {"after": settings["after"]} if "after" in settings else {}
+    said = [*hidden_columns(settings), *getattr(source, "hidden", ())]
+    hidden = set(said) - set(said_by_systems(source.as_dict()))
+    own_settings |= {"hidden": sorted(hidden)} if hidden else {}
     file = NewFile(
         version.pool,
         source,
@@ -137,6 +144,16 @@ def create_next(
     )
     file.write(target, candidates, now)
     return target, wanted
+
+
+def hidden_columns(settings: Mapping[str, Any]) -> list[str]:
+    """Columns of scores and predictions, of earlier versions too: the page shows them to nobody."""
+    return [*settings.get("hidden", ()), *said_by_systems(settings.get("source"))]
+
+
+def said_by_systems(source: Mapping[str, Any] | None) -> list[str]:
+    """The columns of a PoolFile, as its `as_dict` has it, that hold scores and predictions."""
+    return [*source["score"], *source["prediction"]] if source else []
 
 
 def _own_records(pool: Any, given: Records) -> Records:

@@ -18,6 +18,7 @@ from haystat.study.leases import StudyState
 from haystat.study.question import Question
 from haystat.study.sqlite_journal import Entry
 from haystat.study.study import Study
+from haystat.study.versions import hidden_columns
 
 LEASE = "5m"  # pages ask again for what they hold, as long as somebody looks at them
 SECOND = "second opinion"
@@ -55,8 +56,7 @@ def _place(seed: int, key: str) -> tuple[int, bytes]:
 
 def blind_record(study: Study, question: Question) -> dict[str, Any]:
     """What the person sees: never a column that holds a score or a prediction."""
-    source = study.settings.get("source") or {}
-    hidden = {*source.get("score", ()), *source.get("prediction", ())}
+    hidden = set(hidden_columns(study.settings))
     return {name: value for name, value in question.record.items() if name not in hidden}
 
 

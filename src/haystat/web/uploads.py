@@ -28,6 +28,9 @@ PICTURES = {
 }
 #: what people may upload
 UPLOADS = (".csv", ".parquet")
+#: names of columns in which systems say something
+SCORES = r"score|prob|p_match|match_probability|logit|similarity|confidence"
+PREDICTIONS = r"pred|prediction|decision|decided"
 PREVIEWED = 6
 MOST_FILES = 500
 LONGEST_VALUE = 80
@@ -87,11 +90,12 @@ def guess(columns: list[dict[str, Any]]) -> dict[str, Any]:
     """
     names = [column["name"] for column in columns]
     numbers = [column["name"] for column in columns if column["type"] == "number"]
-    score = _first(numbers, r"score|prob|p_match|match_probability|logit|similarity|confidence")
-    prediction = _first(names, r"pred|decision|decided")
+    score = _first(numbers, SCORES)
+    prediction = _first(names, PREDICTIONS)
     id_ = _first(names, r"id|key|pair|item|unique_id")
     truth = _all(names, r"labels?|truth|true_label|gold|target|class|is_match|y_true|y")
-    taken = {score, prediction, id_, *truth}  # the truth would give the answer away
+    # The truth would give the answer away, and what any system says would sway it.
+    taken = {score, prediction, id_, *truth, *_all(numbers, SCORES), *_all(names, PREDICTIONS)}
     shown = [name for name in names if name not in taken]
     images = [c["name"] for c in columns if c["name"] in shown and _holds_pictures(c)]
     chosen = {"id": id_, "score": score, "prediction": prediction}
