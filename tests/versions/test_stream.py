@@ -95,6 +95,9 @@ def test_rows_that_do_not_fit_are_refused():
         first.extend(stream.day(1), window=("week", 3))
     with pytest.raises(BadOption, match="window"):
         first.extend(stream.day(1), window="day")
+    for length in (0, -1, float("nan")):
+        with pytest.raises(BadOption, match="no item is in the window"):
+            first.extend(stream.day(1), window=("day", length))
     with pytest.raises(BadOption, match=r"hs\.Pool"):
         first.extend([0.1, 0.2])
 

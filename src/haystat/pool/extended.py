@@ -89,6 +89,12 @@ def in_window(window: Any, columns: Mapping[str, Any], size: int) -> BoolArray:
     if column not in columns:
         raise UnknownName(f"no column {column!r} for a window; the pool has {list(columns)}")
     try:
-        return np.asarray(columns[column] > columns[column].max() - length, dtype=bool)
+        kept = np.asarray(columns[column] > columns[column].max() - length, dtype=bool)
     except (TypeError, ValueError):
         raise wrong from None
+    if not kept.any():
+        raise BadOption(
+            f"no item is in the window {brief(window)}; give a length above 0, and a column "
+            "without missing values"
+        )
+    return kept

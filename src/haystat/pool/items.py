@@ -53,9 +53,10 @@ def places_in(old: Any, new: Any) -> IntArray:
         )
     kinds = ["numbers" if one.ids.dtype.kind in "iu" else "texts" for one in (old, new)]
     if kinds[0] != kinds[1]:
+        first = [one.ids[:1].tolist()[0] for one in (old, new)]
         raise PoolError(
-            f"ids were {kinds[0]}, such as {old.ids[0]!r}, and are {kinds[1]}, such as "
-            f"{new.ids[0]!r}, so no item is found again; give them as they were"
+            f"ids were {kinds[0]}, such as {first[0]!r}, and are {kinds[1]}, such as {first[1]!r}, "
+            "so no item is found again; give them as they were"
         )
     known, asked = keys_of(old.ids), keys_of(new.ids)
     order = np.argsort(known, kind="stable")
