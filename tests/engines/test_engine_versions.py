@@ -234,6 +234,42 @@ def test_the_command_goes_on_from_a_table(two, tmp_path, label):
     assert "with all rows as the next version" in str(made.exception)
 
 
+def test_the_command_goes_on_from_table_to_table_of_a_database(two, tmp_path, label, monkeypatch):
+    """However the path of the database is spelt."""
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("months.duckdb") as made:
+        for name, path in zip(("jan", "feb"), two, strict=True):
+            made.execute(f"CREATE TABLE {name} AS SELECT * FROM '{path}'")
+
+    def command(*words):
+        made = CliRunner().invoke(app, words)
+        assert made.exit_code == 0, made.output
+        return made.stdout
+
+    options = ("--table", "jan", "--id", "id", "--score", "v1", "--seed", "1")
+    command("new", "cats.haystat", "months.duckdb", *options)
+    with hs.Study.open("cats.haystat") as study:
+        answer(study, label, 60)
+    later = ("next", "cats.haystat", "months.duckdb", "--score", "v2")
+    assert "version feb" in command(*later, "--table", "feb", "--name", "feb")
+    assert "60 labels carried over" in command(*later, "--name", "same rows")
+
+
+def test_tables_that_have_moved_are_found_beside_the_next(two, tmp_path, label):
+    path, moved = tmp_path / "cats.haystat", tmp_path / "moved"
+    with hs.Study.create(path, pool_file(two[0], "v1"), random_state=1) as study:
+        answer(study, label, 60)
+        later = study.next(pool_file(two[1], "v2"), candidates=20)
+    later.close()
+    moved.mkdir()
+    for file in (*two, later.path):
+        os.rename(file, moved / os.path.basename(file))
+    with hs.Study.open(moved / later.path.name) as study:
+        assert len(answer(study, label, 300)) == 300
+        assert study.next(pool_file(moved / os.path.basename(two[1]), "v3")).n_carried > 300
+
+
 def test_a_process_killed_while_it_adds_a_version_loses_nothing(two, tmp_path, label):
     path = tmp_path / "cats.haystat"
     with hs.Study.create(path, pool_file(two[0], "v1"), random_state=1) as study:

@@ -37,6 +37,7 @@ def next_version(
     prediction: list[str] = typer.Option([], help="Column with predictions, if it has another."),
     show: list[str] = typer.Option([], help="Columns the labeller sees, if they are others now."),
     threshold: float | None = typer.Option(None, help="Score from which one is positive now."),
+    table: str | None = typer.Option(None, help="Table of a DuckDB file, if it is another now."),
     measure: str | None = typer.Option(None, help="Another measure than the study's."),
     max_age: str | None = typer.Option(None, help="Leave out labels older than 90d, 12h, 4w."),
     ask_again: float = ASK_AGAIN,
@@ -56,6 +57,7 @@ def next_version(
         "score": tuple(score),
         "id": id,
         "prediction": tuple(prediction),
+        "table": table,
         "show": tuple(split(",".join(show))),
         "options": {} if threshold is None else {"threshold": threshold},
     }

@@ -86,15 +86,15 @@ class Source:
         """Whether another source has the very same rows."""
         if self.pattern is None or other.pattern is None:
             return bool(self.table.equals(other.table))
-        mine, others = ((one.files, one.engine, one.table_name) for one in (self, other))
-        return mine == others
+        mine, others = ((one.engine, one.table_name) for one in (self, other))
+        return mine == others and _whole_paths(self.files) == _whole_paths(other.files)
 
     def beside(self, other: Source) -> Any:
         """The same rows where those of another source are, to be joined with them."""
         mine, others = self.table.get_backend(), other.table.get_backend()
         if mine is others:
             return self.table
-        if self.pattern is not None and self.is_database and self.pattern == other.pattern:
+        if self.is_database and _whole_paths(self.files) == _whole_paths(other.files):
             return others.table(self.table_name)
         if self.pattern is None or self.is_database or mine.name != others.name:
             raise BadOption(
@@ -130,6 +130,11 @@ def _refuse_encoding(path: str, error: Exception) -> None:
 
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {first_line(error):.300}" if str(error) else first_line(error)
+
+
+def _whole_paths(files: tuple[tuple[str, int, int], ...]) -> list[tuple[str, int, int]]:
+    """The same files, wherever a path began."""
+    return [(str(Path(path).absolute()), size, changed) for path, size, changed in files]
 
 
 def files_of(pattern: str) -> tuple[tuple[str, int, int], ...]:

@@ -27,7 +27,7 @@ from haystat.engines.sketch_file import (
     table_from,
     table_text,
 )
-from haystat.engines.source import Source, find_source
+from haystat.engines.source import Source, files_of, find_source
 from haystat.engines.version import EngineDrawn, EngineVersion
 from haystat.errors import BadOption, PoolError
 
@@ -104,12 +104,20 @@ def _source(given: Mapping[str, Any], pool: EnginePool) -> Source:
         )
     backend = None if pool.source.is_database else pool.source.table.get_backend()
     try:
-        return find_source(given["pattern"], given["table"], backend)
+        return find_source(_found(given["pattern"], pool.source), given["table"], backend)
     except FileNotFoundError:
         raise PoolError(
             f"{given['pattern']}, the table of an earlier version, is not there, and how likely "
             "rows were to be drawn follows from it; put it back"
         ) from None
+
+
+def _found(pattern: str, source: Source) -> str:
+    """Files that have moved are looked for beside those of the pool."""
+    if files_of(pattern) or source.pattern is None:
+        return pattern
+    beside = str(Path(source.pattern).parent / Path(pattern).name)
+    return beside if files_of(beside) else pattern
 
 
 def _absolute(pattern: str) -> str:
