@@ -26,10 +26,16 @@ def all_items(pool: Any, measure: Measure) -> Items:
     found = read_smallest(pool.source, layout, sketch.groups, sketch.atom_of, everything, order)
     cell: CellOf = pool.cells(measure).of_item
     predicted = np.asarray(pool.classes)[sketch.atoms.predictions]
+    columns = {name: values[found.atom] for name, values in sketch.atoms.facts.items()}
+    weight = layout.columns.weight
+    if weight is not None and found.weight is not None:
+        columns[weight] = found.weight
     return Items(
         found.id,
         cell.of_atom[found.atom],
         pool.classes,
         {name: found.scores[:, i] for i, name in enumerate(pool.systems)},
         {name: predicted[found.atom, i] for i, name in enumerate(pool.systems)},
+        columns,
+        weight,
     )
