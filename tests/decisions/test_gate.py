@@ -70,6 +70,13 @@ def test_states(evaluation, need, state):
     )
 
 
+def test_a_requirement_names_the_options_of_its_measure(evaluation):
+    verdict = hs.gate(evaluation, "fbeta:beta=2>=0.05", "system:precision_at_k:k=20>=0.01")
+    assert verdict.checks[0].value == evaluation.estimate("fbeta:beta=2").value
+    assert verdict.checks[0].value != evaluation.estimate("fbeta").value
+    assert verdict.checks[1].value == evaluation.estimate("precision_at_k:k=20").value
+
+
 def test_all_must_pass_and_one_is_enough_to_fail(evaluation):
     assert hs.gate(evaluation, "f1>=0.4", "recall>=0.3").passed
     assert hs.gate(evaluation, "f1>=0.4", "f1>=0.75").undecided

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from haystat.errors import AnswerError, BadOption, UnknownItem, UnknownLabel
 from haystat.inference.sample import stage_rng
 from haystat.models.known_view import KnownView, view_of
 from haystat.models.label_view import LabelView
+from haystat.pool.known import checked_known
 
 SIZE = 3000
 
@@ -247,12 +249,33 @@ def test_known_labels_come_as_a_dict_a_table_or_a_list(scored):
         assert evaluation.state.ledger.n_known == 60
 
 
+def test_an_item_that_is_known_twice_counts_by_how_it_is_known_best(scored):
+    """All orders of a census, a sample and reports that overlap are the same evaluation."""
+    scores, labels = scored
+    told = {item: int(labels[item]) for item in range(60)}
+    parts = [
+        hs.Known.found({item: told[item] for item in range(0, 60, 2)}),
+        hs.Known.sample({item: told[item] for item in range(20, 60)}, inclusion=0.3),
+        hs.Known.census({item: told[item] for item in range(30)}),
+    ]
+    pool = hs.Pool(scores, threshold=0.0)
+    for order in itertools.permutations(range(3)):
+        found = checked_known([parts[k] for k in order], (0, 1), 0)
+        by_kind = {part.kind: set(part.labels) for part in found}
+        assert by_kind == {"census": set(range(30)), "sample": set(range(30, 60))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evaluation = hs.Evaluation(pool, known=parts, random_state=0)
+    assert evaluation.state.ledger.n_known == 60
+
+
 @pytest.mark.parametrize(
     ("known", "error", "says"),
     [
         ({SIZE + 5: 1}, UnknownItem, "no item 3005"),
         ({0: 7}, UnknownLabel, "the known label 7 of item 0"),
-        ([{0: 1}, {0: 1}], AnswerError, "item 0 has two known labels"),
+        ([{0: 1}, {0: 0}], AnswerError, "item 0 has two known labels, 1 and 0"),
+        ([hs.Known.sample({k: 0}, 0.5) for k in (0, 0)], AnswerError, "is in two known samples"),
         (3, BadOption, "known is 3"),
         (pd.DataFrame({"item": [1, 1], "label": [0, 1]}), AnswerError, "item 1 is in the table"),
         (pd.DataFrame({"thing": [1], "label": [0]}), BadOption, "need item and label"),

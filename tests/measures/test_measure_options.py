@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import haystat as hs
 from haystat.errors import BadOption, UnknownName
 from haystat.measures import (
     F1,
@@ -203,3 +204,35 @@ def test_curves_cost_no_more_than_cells_plus_thresholds(kind):
         return time.perf_counter() - start
 
     assert min(seconds() for _ in range(20)) < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("spelt", "same"),
+    [
+        ("fbeta:beta=0.5", FBeta(beta=0.5)),
+        ("precision_at_k:k=50", hs.measures.PrecisionAtK(k=50)),
+        ("recall_at_fpr:rate=0.02", hs.measures.RecallAtFPR(rate=0.02)),
+        ("threshold:recall=0.9", hs.measures.Threshold(recall=0.9)),
+        ("threshold:f1=best", hs.measures.Threshold(f1="best")),
+    ],
+)
+def test_options_may_follow_a_name(spelt, same):
+    assert resolve(spelt) == same
+    assert resolve([spelt, "f1"]).measures[0] == same
+
+
+@pytest.mark.parametrize(
+    ("spelt", "error", "says"),
+    [
+        ("fbeta:beta", BadOption, "cannot be read; write such as fbeta:beta=2"),
+        ("fbeta:=2", BadOption, "cannot be read"),
+        ("fbeta:gamma=2", BadOption, "does not take"),
+        ("fbeta:beta=much", BadOption, "beta"),
+        ("threshold", BadOption, "give one of precision=0.95"),
+        ("threshold:recall=2", BadOption, "recall"),
+        ("fbet:beta=2", UnknownName, "did you mean 'fbeta'"),
+    ],
+)
+def test_options_that_cannot_be_read_are_refused(spelt, error, says):
+    with pytest.raises(error, match=says):
+        resolve(spelt)

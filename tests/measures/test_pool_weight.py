@@ -270,3 +270,20 @@ def test_a_cut_says_by_which_weight_it_is_judged(money):
     found = evaluation.threshold(precision=0.5)
     assert found.requirement == "precision of at least 0.5, by amount"
     assert "precision of at least 0.5, by amount, all cuts" in found.sentence
+
+
+def test_labels_can_aim_at_the_threshold_of_a_weighted_pool():
+    """Its losses are many and differ from item to item, so that not all products are kept."""
+    rng = np.random.default_rng(6)
+    scores = rng.normal(-3, 1.5, 12_000)
+    truth = (rng.random(12_000) < 1 / (1 + np.exp(-2 * scores))).astype(int)
+    weight = rng.lognormal(0, 1.5, 12_000)
+    aim = hs.measures.Threshold(precision=0.8)
+    pool = hs.Pool(scores, threshold=0.0, weight=weight)
+    evaluation, _ = labelled(pool, truth, aim, 400)
+    choice = evaluation.threshold(precision=0.8)
+    above = scores >= choice.threshold
+    assert weight[above] @ truth[above] / weight[above].sum() >= 0.8
+    assert choice.certified.n_predicted == above.sum()
+    with pytest.raises(BadOption, match="use the default design"):
+        hs.Evaluation(pool, aim, "adaptive").ask(10)

@@ -103,8 +103,23 @@ def test_losses_see_wide_predictions():
 
 def test_moments_beyond_memory_are_refused():
     class Huge(Own):
-        n_risk = 20_000
+        n_risk = 10_000_000
 
     pool = Pool(np.linspace(0, 1, 50))
-    with pytest.raises(BadOption, match=r"20000 losses an item.*cut fewer strata"):
+    with pytest.raises(BadOption, match=r"10000000 losses an item.*cut fewer strata"):
         pool.losses(Huge(), pool.cells(Huge()))
+
+
+def test_products_of_losses_that_are_too_many_are_missed_by_those_alone_who_need_them(monkeypatch):
+    pool = Pool(np.linspace(0, 1, 100), strata=5)
+    measure = Own().bind(pool.schema)
+    cells = pool.cells(measure)
+    whole = pool.losses(measure, cells)
+    monkeypatch.setattr("haystat.pool.losses.MOST_MOMENTS", whole.first.size)
+    few = pool.losses(measure, cells)
+    np.testing.assert_array_equal(few.first, whole.first)
+    np.testing.assert_array_equal(few.support, whole.support)
+    risk = whole.risk(cells.prior * (cells.size / len(pool))[:, None])
+    np.testing.assert_array_equal(few.influence(risk), whole.influence(risk))
+    with pytest.raises(BadOption, match="use the default design"):
+        few.sensitivity(risk)

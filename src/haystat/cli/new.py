@@ -28,7 +28,6 @@ from haystat.errors import BadOption
 from haystat.loop.loop import seed_from
 from haystat.loop.refits import fitted_later
 from haystat.measures.base import Measure
-from haystat.measures.threshold_search import WORDS
 from haystat.pool.base import AnyPool
 from haystat.pool.known import read_known
 from haystat.study import PoolFile, Study
@@ -101,8 +100,8 @@ def new(
     ),
     measure: str = typer.Option(
         "f1",
-        help="What to estimate; several with commas. threshold:precision=0.95, "
-        "threshold:recall=0.9: draw labels for the cut that haystat threshold certifies.",
+        help="What to estimate; several with commas, options after a colon: fbeta:beta=2. "
+        "threshold:precision=0.95 draws labels for the cut that haystat threshold certifies.",
     ),
     compare: bool = typer.Option(
         False, "--compare", help="Choose items that tell the systems apart."
@@ -252,8 +251,7 @@ def new(
 
 def _measure(names: list[str], compare: bool, labels: list[str]) -> Any:
     """A slip in a name should not wait for a large file to load."""
-    parts = [_aim(name) for name in names]
-    wanted = parts[0] if len(parts) == 1 else parts
+    wanted = names[0] if len(names) == 1 else names
     one = measures.resolve(wanted)
     if compare and labels:
         raise BadOption("--compare is for several systems, and here each --score is a label")
@@ -264,21 +262,6 @@ def _measure(names: list[str], compare: bool, labels: list[str]) -> Any:
     if len(names) > 1:
         raise BadOption(f"--compare takes one measure, not {len(names)}: {', '.join(names)}")
     return measures.Differences(one)
-
-
-def _aim(name: str) -> str | Measure:
-    """A measure by name, or the search for a threshold that threshold:precision=0.95 is."""
-    kind, colon, need = name.partition(":")
-    if kind != "threshold":
-        return name
-    word, equals, value = need.partition("=")
-    if not colon or not equals or word not in WORDS:
-        raise BadOption(f"measure {name!r} names no requirement; give threshold:precision=0.95")
-    try:
-        share: Any = value if word == "f1" else float(value)
-    except ValueError:
-        raise BadOption(f"{word} is {value!r}; give a share, such as {word}=0.95") from None
-    return measures.Threshold(**{word: share})
 
 
 def _page(

@@ -13,7 +13,7 @@ from haystat.measures.combine import Difference
 from haystat.measures.outputs import Schema
 
 WRITTEN = re.compile(
-    r"\s*(?:(?P<system>[^:<>=]+):)?\s*(?P<measure>\w+)\s*(?P<sign>>=|<=)\s*"
+    r"\s*(?:(?P<system>[^:<>=]+):)?\s*(?P<measure>\w+(?::\w+=[\w.]+)*)\s*(?P<sign>>=|<=)\s*"
     r"(?:(?P<baseline>baseline)\s*(?P<offset>[+-]\s*[\d.]+(?:[eE][+-]?\d+)?)?"
     r"|(?P<number>[+-]?[\d.]+(?:[eE][+-]?\d+)?))\s*"
 )

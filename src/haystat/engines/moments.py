@@ -8,6 +8,7 @@ the proposal, and the estimate looks up labelled items one by one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from haystat.engines.sketch import atom_sums
 from haystat.engines.sketch_items import MergedOrder, SketchItems
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
-from haystat.pool.losses import MeanLosses
+from haystat.pool.losses import MOST_MOMENTS, MeanLosses, add_products
 from haystat.pool.number_losses import NumberLosses, given_deviation, number_losses, same_deviation
 
 
@@ -39,13 +40,16 @@ def binned_losses(
     )
     cell, weight = of_atom[atom_of], groups.size / size[of_atom[atom_of]]
     shape = (len(size), n_classes, measure.n_risk)
-    first, second = np.zeros(shape), np.zeros((*shape, measure.n_risk))
+    first, square = np.zeros(shape), np.zeros(shape)
+    many = prod(shape) * measure.n_risk > MOST_MOMENTS
+    second = None if many else np.zeros((*shape, measure.n_risk))
     for label in range(n_classes):
         loss = measure.loss(outputs, np.full(len(outputs), label))
         np.add.at(first[:, label], cell, weight[:, None] * loss)
-        for i in range(measure.n_risk):
-            np.add.at(second[:, label, i], cell, (weight * spread * loss[:, i])[:, None] * loss)
-    return MeanLosses(measure, first, second)
+        np.add.at(square[:, label], cell, (weight * spread)[:, None] * loss**2)
+        if second is not None:
+            add_products(second[:, label], cell, (weight * spread)[:, None] * loss, loss)
+    return MeanLosses(measure, first, square, second)
 
 
 def binned_number_losses(

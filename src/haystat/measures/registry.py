@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from typing import Any
 
 from haystat.core.arguments import brief
 from haystat.core.lazy import LazyTable
 from haystat.errors import BadOption, UnknownName
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Schema
+
+AIM = "threshold"  # names the search for one, with its requirement: threshold:precision=0.95
 
 #: name -> what makes the measure; keyword arguments are the measure's options
 MEASURES: Mapping[str, Callable[..., Measure]] = LazyTable(
@@ -58,10 +61,12 @@ MEASURES: Mapping[str, Callable[..., Measure]] = LazyTable(
 def resolve(measure: str | Measure | Sequence[str | Measure], **options: object) -> Measure:
     """The measure of that name, the measure itself, or several of either at once.
 
-    options are those of a measure given by name.
+    options are those of a measure given by name; they may follow the name, each after a colon.
 
     >>> resolve("fbeta", beta=2.0)
     FBeta(system=None, positive=None, beta=2.0)
+    >>> resolve("fbeta:beta=2").beta
+    2
     >>> resolve(["precision", "recall"]).components
     ('precision', 'recall')
     """
@@ -89,11 +94,36 @@ def bound(measure: str | Measure | Sequence[str | Measure], schema: Schema) -> M
 
 
 def _by_name(name: str, options: dict[str, object]) -> Measure:
-    if name not in MEASURES:
-        close = get_close_matches(name.lower(), MEASURES, n=1)
+    kind, *spelt = name.split(":")
+    if kind not in MEASURES and kind != AIM:
+        close = get_close_matches(kind.lower(), MEASURES, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UnknownName(f"no measure {brief(name)}; {hint}known are {', '.join(MEASURES)}")
+        raise UnknownName(f"no measure {brief(kind)}; {hint}known are {', '.join(MEASURES)}")
+    options = {**dict(_option(name, one) for one in spelt), **options}
     try:
-        return MEASURES[name](**options)
+        return _aim(**options) if kind == AIM else MEASURES[kind](**options)
     except TypeError as error:
-        raise BadOption(f"measure {name!r} does not take {sorted(options)}: {error}") from error
+        raise BadOption(f"measure {kind!r} does not take {sorted(options)}: {error}") from error
+
+
+def _aim(**options: Any) -> Measure:
+    """The search for a threshold, which is no measure without a requirement."""
+    from haystat.measures.threshold_search import Threshold  # seldom needed
+
+    return Threshold(**options)
+
+
+def _option(name: str, spelt: str) -> tuple[str, object]:
+    """An option and its value: a number where it can be one."""
+    option, sign, text = spelt.partition("=")
+    if not sign or not option or not text:
+        raise BadOption(
+            f"measure {brief(name)} has an option that cannot be read; write such as "
+            "fbeta:beta=2, precision_at_k:k=50 or threshold:precision=0.95"
+        )
+    for number in (int, float):
+        try:
+            return option, number(text)
+        except ValueError:
+            continue
+    return option, text

@@ -69,7 +69,7 @@ def _mean_losses(
         for label in range(n_classes):
             loss = measure.loss(outputs, np.full(len(outputs), label))
             np.add.at(mean[:, label], block, loss)
-    return MeanLosses(measure, mean / blocks.size[:, None, None], np.zeros((0, 0, 0, 0)))
+    return MeanLosses(measure, mean / blocks.size[:, None, None], np.zeros((0, 0, 0)))
 
 
 def refined(
@@ -92,7 +92,7 @@ def refined(
     blocks = blocks_like(cell[order], code[order], finer.size[order], example, measure, n_classes)
     if mean is None:
         return blocks
-    return replace(blocks, losses=MeanLosses(measure, mean[order], np.zeros((0, 0, 0, 0))))
+    return replace(blocks, losses=MeanLosses(measure, mean[order], np.zeros((0, 0, 0))))
 
 
 def _kinds(cells: Cells, known: Measure) -> list[tuple[Any, ...]]:

@@ -152,17 +152,41 @@ def read_known(
 def checked_known(given: Any, classes: Sequence[Any], an_id: Any) -> tuple[Known, ...]:
     """Known labels, every item of them once and with one of the classes as its label.
 
+    An item that is in several parts counts in the one that says most of how it came: in a census
+    before a sample, in that before labels that were found.
+
     In a file nobody can tell numbers from texts: ids are read as texts where those of the pool,
     like an_id, are, else as numbers; labels as the class that they spell.
     """
     parts = tuple(_spelt(part, classes, an_id) for part in as_known(given))
-    seen: set[Any] = set()
-    for part in parts:
-        for item in part.labels:
-            if item in seen:
-                raise AnswerError(f"item {brief(item)} has two known labels; give each item once")
-            seen.add(item)
-    return parts
+    by_kind = sorted(range(len(parts)), key=lambda k: KINDS[parts[k].kind])
+    seen: dict[Any, Known] = {}
+    kept = {k: _unseen(parts[k], seen) for k in by_kind}
+    return tuple(kept[k] for k in range(len(parts)) if kept[k].labels)
+
+
+def _unseen(part: Known, seen: dict[Any, Known]) -> Known:
+    """A part without the items that were seen in others, which it is put to."""
+    twice = [item for item in part.labels if item in seen]
+    for item in twice:
+        labels = seen[item].labels[item], part.labels[item]
+        if labels[0] != labels[1]:
+            raise AnswerError(
+                f"item {brief(item)} has two known labels, {labels[0]!r} and {labels[1]!r}; give "
+                "the one that is right"
+            )
+        if part.kind == seen[item].kind == "sample":
+            raise AnswerError(
+                f"item {brief(item)} is in two known samples; give them as one, with the "
+                "probability that an item is in either"
+            )
+    if twice:
+        rest = {item: label for item, label in part.labels.items() if item not in seen}
+        chances = zip(part.labels, part.inclusion, strict=bool(part.inclusion))
+        inclusion = tuple(chance for item, chance in chances if item in rest)
+        part = replace(part, labels=rest, inclusion=inclusion)
+    seen.update(dict.fromkeys(part.labels, part))
+    return part
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from haystat.errors import BadOption
 from haystat.measures.base import Measure
 from haystat.measures.outputs import Outputs
 
-MOST_MOMENTS = 1 << 27  # second moments of losses, 1 GiB
+MOST_MOMENTS = 1 << 27  # of losses, 1 GiB
 
 
 class CellLosses(Protocol):
@@ -79,11 +79,20 @@ class EqualLosses:
 
 @dataclass(frozen=True)
 class MeanLosses:
-    """Cells whose items differ: first (K, C, d) and second (K, C, d, d) moments of their losses."""
+    """Cells whose items differ: means (K, C, d) of their losses and of the squares of these.
+
+    second (K, C, d, d) has the means of all products, where they are not too many to keep.
+    """
 
     measure: Measure
     first: FloatArray
-    second: FloatArray
+    square: FloatArray
+    second: FloatArray | None = None
+
+    @classmethod
+    def of(cls, measure: Measure, first: FloatArray, second: FloatArray) -> MeanLosses:
+        """Losses whose second moments are all known."""
+        return cls(measure, first, np.einsum("kcdd->kcd", second), second)
 
     @property
     def mean(self) -> FloatArray:
@@ -91,12 +100,19 @@ class MeanLosses:
 
     @property
     def support(self) -> NDArray[np.bool_]:
-        return np.asarray(np.einsum("kcdd->kc", self.second) > 0)
+        return np.asarray(np.any(self.square > 0, axis=2))
 
     def risk(self, mass: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("kc,kcd->d", mass, self.first))
 
     def sensitivity(self, risk: FloatArray) -> FloatArray:
+        if self.second is None:
+            raise BadOption(
+                f"{self.measure.name} has {self.first.shape[2]} losses an item, and the products "
+                f"of all in {len(self.first)} cells, which this design draws by, are too many to "
+                "keep; use the default design, evaluate fewer systems or thresholds together, or "
+                "cut fewer strata"
+            )
         jacobian = self.measure.jacobian(risk)
         weighted = jacobian.T @ (self.measure.component_weights()[:, None] * jacobian)
         return np.asarray(np.einsum("de,kcde->kc", weighted, self.second))
@@ -109,7 +125,8 @@ class MeanLosses:
 
     def kept(self) -> dict[str, Any]:
         """The moments."""
-        return {"first": self.first, "second": self.second}
+        moments = {"first": self.first, "square": self.square}
+        return moments if self.second is None else moments | {"second": self.second}
 
 
 def equal_losses(measure: Measure, example: Outputs, n_classes: int) -> EqualLosses:
@@ -130,19 +147,29 @@ def mean_losses(
 ) -> MeanLosses:
     """Loss moments of every cell, from one pass over the items in the order of the pool."""
     shape = (len(size), n_classes, measure.n_risk)
-    n_moments = prod(shape) * measure.n_risk
-    if n_moments > MOST_MOMENTS:
+    if prod(shape) > MOST_MOMENTS:
         raise BadOption(
             f"{measure.name} has {measure.n_risk} losses an item and too many kinds of items to "
-            f"keep apart: {len(size)} cells would need {n_moments:.1e} numbers; evaluate fewer "
+            f"keep apart: {len(size)} cells would need {prod(shape):.1e} numbers; evaluate fewer "
             "systems or thresholds together, or cut fewer strata"
         )
-    first, second = np.zeros(shape), np.zeros((*shape, measure.n_risk))
+    first, square = np.zeros(shape), np.zeros(shape)
+    many = prod(shape) * measure.n_risk > MOST_MOMENTS
+    second = None if many else np.zeros((*shape, measure.n_risk))
     for outputs in blocks:
         cell = of_item[outputs.index]
         for label in range(n_classes):
             loss = measure.loss(outputs, np.full(len(outputs), label))
             np.add.at(first[:, label], cell, loss)
-            for i in range(measure.n_risk):
-                np.add.at(second[:, label, i], cell, loss[:, i, None] * loss)
-    return MeanLosses(measure, first / size[:, None, None], second / size[:, None, None, None])
+            np.add.at(square[:, label], cell, loss**2)
+            if second is not None:
+                add_products(second[:, label], cell, loss, loss)
+    n = size[:, None, None]
+    products = None if second is None else second / n[..., None]
+    return MeanLosses(measure, first / n, square / n, products)
+
+
+def add_products(second: FloatArray, cell: NDArray[np.integer], left: FloatArray, right: FloatArray) -> None:
+    """Add the products of losses (n, d) to those of their cells, (K, d, d), a row at a time."""
+    for i in range(second.shape[1]):
+        np.add.at(second[:, i], cell, left[:, i, None] * right)

@@ -88,7 +88,7 @@ class NumberLosses:
             part = (weight / n_examples[cell])[:, None] * loss
             first = first + np.add.reduceat(part, starts)
             second = second + np.add.reduceat(part[:, :, None] * loss[:, None, :], starts)
-        return MeanLosses(self.measure, first[:, None], second[:, None])
+        return MeanLosses.of(self.measure, first[:, None], second[:, None])
 
     def residual(self, item: IntArray, label: FloatArray) -> FloatArray:
         """Label minus prediction, (n,)."""

@@ -193,15 +193,17 @@ def _decode_signals(given: Mapping[str, Any]) -> CellSignals:
 
 
 def _encode_losses(measure: Measure, kept: Mapping[str, Any]) -> dict[str, Any]:
-    second = kept.get("second", np.zeros(0))
-    if second.size > MOST_MOMENTS:
+    """The losses of cells; moments that are too many for a file, which only some designs need."""
+    first = kept.get("first", np.zeros(0))
+    if first.size > MOST_MOMENTS:
         raise BadOption(
-            f"{measure.name} has losses of {second.size:.1e} moments, more than a "
+            f"{measure.name} has losses of {first.size:.1e} moments, more than a "
             "study file keeps; evaluate fewer systems or thresholds together"
         )
     return {
         name: _encode_outputs(part) if name == "example" else encode_array(name, part)
         for name, part in kept.items()
+        if name != "second" or part.size <= MOST_MOMENTS
     }
 
 

@@ -89,7 +89,10 @@ class SketchPool:
         if not kept:
             return equal_losses(measure, cells.example, len(self.classes))
         if "first" in kept:
-            return MeanLosses(measure, decode_array(kept["first"]), decode_array(kept["second"]))
+            moments = {name: decode_array(kept[name]) for name in kept}
+            if "square" not in kept:  # of files that version 0.1.0 wrote
+                return MeanLosses.of(measure, moments["first"], moments["second"])
+            return MeanLosses(measure, **moments)
         example, cell = decode_outputs(kept["example"]), decode_array(kept["example_cell"])
         return NumberLosses(measure, example, cell, decode_array(kept["deviation"]), self.outputs)
 
