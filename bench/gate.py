@@ -107,7 +107,10 @@ def _run(task: Task, repeat: int) -> dict[str, Any]:
 def _look(task: Task, name: str, evaluation: Any, n: int, found: dict[str, Any]) -> None:
     """Add what gates about one measure say after n labels."""
     truth, away = task.truths[name], task.truths[name] - task.margin_of(name)
-    for what, bound in {"pass": truth + HAIR, "fail": truth - HAIR, "away": away}.items():
+    bounds = {"pass": truth + HAIR, "fail": truth - HAIR, "away": away}
+    for what, bound in bounds.items():
+        if not 0 <= bound <= 1:  # nothing is above a perfect system
+            continue
         verdict = hs.gate(evaluation, f"{name}>={bound!r}", interval=task.interval)
         if verdict.state == ("fail" if what == "fail" else "pass"):
             found["first"].setdefault(what, n)

@@ -101,7 +101,7 @@ def test_what_cannot_be_added_is_said(run, tmp_path):
         ((second, "--add", "--window", "day"), "day=30"),
         ((second, "--add", "--window", "week=2"), "--column"),
         ((second, "--add", "--threshold", "1"), "leave out"),
-        ((second, "--add", "--window", "day=0"), "no item is in the window"),
+        ((second, "--add", "--window", "day=0"), "the window has length"),
         (("0.csv", "--add"), "0-0"),
         (("odd.csv", "--add"), "'id' is text in"),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from haystat.errors import BadOption, BadScore, PoolError, UnknownLabel, UnknownName
@@ -32,7 +32,7 @@ class Columns:
     deviation: str | None = None
     probabilities: tuple[str, ...] = ()
     stratum: str | None = None
-    weight: str | None = None
+    weight: str | None = field(default=None, repr=False)  # old fingerprints are of the others
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -309,6 +309,7 @@ class EnginePool:
         parts = (self.classes, self.layout.columns, self.summary.id_range, self.n_strata)
         digest = hashlib.sha256(repr(parts).encode())
         digest.update(self.summary.score_range.tobytes())
+        digest.update((self.layout.columns.weight or "").encode())
         digest.update(self.tree.parent.tobytes() + self.tree.leaf.tobytes())
         digest.update(groups.size.tobytes())
         digest.update(self.held.sketch.atom_of.tobytes())

@@ -94,7 +94,6 @@ def in_window(window: Any, columns: Mapping[str, Any], size: int) -> BoolArray:
         raise wrong from None
     if not kept.any():
         raise BadOption(
-            f"no item is in the window {brief(window)}; give a length above 0, and a column "
-            "without missing values"
+            f"no item is in the window {brief(window)}; give a column without missing values"
         )
     return kept

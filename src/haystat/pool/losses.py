@@ -169,7 +169,9 @@ def mean_losses(
     return MeanLosses(measure, first / n, square / n, products)
 
 
-def add_products(second: FloatArray, cell: NDArray[np.integer], left: FloatArray, right: FloatArray) -> None:
+def add_products(
+    second: FloatArray, cell: NDArray[np.integer], left: FloatArray, right: FloatArray
+) -> None:
     """Add the products of losses (n, d) to those of their cells, (K, d, d), a row at a time."""
     for i in range(second.shape[1]):
         np.add.at(second[:, i], cell, left[:, i, None] * right)
