@@ -142,7 +142,7 @@ def test_new_prints_json_and_takes_every_option(haystat, pool_file, tmp_path):
     assert json.loads(out)["size"] == 800
     with hs.Study.open(path) as study:
         assert study.design == hs.designs.Adaptive(delta=0.1)
-        assert study.estimate().components == ("f1", "precision")
+        assert study.estimate().components == ("s:f1", "s:precision", "t:f1", "t:precision")
 
 
 @pytest.mark.parametrize("kind", ["csv", "feather", "jsonl"])

@@ -151,7 +151,8 @@ def new(
 
     Example: haystat new cats.haystat pool.parquet --id id --score score --show name,text
     """
-    wanted = _measure(split(measure), compare, score if multi_label else [])
+    systems = judge if tool is not None else score
+    wanted = _measure(split(measure), compare, systems, multi_label)
     question = question or (ONE_OF_SEVERAL if multi_label else "")
     page = _page(question, split(names), split(keys), split(",".join(image)), guidelines)
     options = dict(_option(text) for text in option)
@@ -249,16 +250,16 @@ def new(
     out.print(f"{size / 1e6:.1f} MB. Next: haystat label {study}, or haystat ask {study}")
 
 
-def _measure(names: list[str], compare: bool, labels: list[str]) -> Any:
+def _measure(names: list[str], compare: bool, systems: list[str], multi_label: bool) -> Any:
     """A slip in a name should not wait for a large file to load."""
     wanted = names[0] if len(names) == 1 else names
     one = measures.resolve(wanted)
-    if compare and labels:
+    if compare and multi_label:
         raise BadOption("--compare is for several systems, and here each --score is a label")
-    if labels:
-        return measures.PerLabel(one, labels)
+    if multi_label:
+        return measures.PerLabel(one, systems)
     if not compare:
-        return wanted
+        return measures.ForSystems(one, systems) if len(systems) > 1 else wanted
     if len(names) > 1:
         raise BadOption(f"--compare takes one measure, not {len(names)}: {', '.join(names)}")
     return measures.Differences(one)
