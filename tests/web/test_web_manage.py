@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from web_case import calling
@@ -135,6 +138,25 @@ def test_a_plan_is_a_number_of_labels(manager):
     assert 0 < found["low"] <= found["labels"] <= found["high"]
     assert found["width"] == 0.4
     assert found["passive"] > 0
+
+
+def test_a_study_does_not_wait_for_plans(manager, monkeypatch):
+    """Those of a form that was changed meanwhile may go on for a while."""
+    made, found, make_plan = threading.Event(), [], manage.make_plan
+
+    def slow(*arguments, **options):
+        found.append(made.wait(20))
+        return make_plan(*arguments, **options)
+
+    monkeypatch.setattr(manage, "make_plan", slow)
+    wish = {**WISH, "wanted": 0.4, "threshold": 0.5, "measure": "accuracy"}
+    plan = threading.Thread(target=lambda: manager.post("/api/plan", wish))
+    plan.start()
+    time.sleep(0.5)
+    assert manager.post("/api/studies", {**WISH, "name": "soon"}).status_code == 201
+    made.set()
+    plan.join()
+    assert found == [True]
 
 
 def test_a_design_can_be_named(manager):

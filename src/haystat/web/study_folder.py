@@ -75,6 +75,7 @@ class StudyFolder:
         self._rooms: dict[str, Room] = {}
         self._opening = asyncio.Lock()
         self.reading = asyncio.Lock()  # one file at a time is read whole: people label meanwhile
+        self.planning = asyncio.Lock()  # one plan at a time, but no study waits for it
 
     @property
     def names(self) -> list[str]:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from haystat import measures
 from haystat.loop.loop import seed_from
 from haystat.planning.plan import plan as make_plan
+from haystat.pool.base import AnyPool
 from haystat.pool.known import INCLUSION, ITEM, KIND, LABEL, read_known
 from haystat.study.pool_source import PoolFile
 from haystat.study.study import Study
@@ -91,15 +92,21 @@ async def plan(request: Request, given: Wish) -> dict[str, Any]:
     """How many labels a precision will take, before there is one."""
     study_folder = _study_folder(request)
     file = uploads.checked_file(study_folder.settings.folder, given.file)
-    async with study_folder.reading:
-        return await asyncio.to_thread(_planned, file, given, study_folder.settings.wanted)
+    async with study_folder.planning:
+        async with study_folder.reading:
+            pool = await asyncio.to_thread(_pool, file, given)
+        return await asyncio.to_thread(_planned, pool, given, study_folder.settings.wanted)
 
 
-def _planned(file: Path, wish: Wish, wanted: float) -> dict[str, Any]:
+def _pool(file: Path, wish: Wish) -> AnyPool:
     source = _source(file, wish)
+    with suitable():
+        return source.read()[0]
+
+
+def _planned(pool: AnyPool, wish: Wish, wanted: float) -> dict[str, Any]:
     chosen: dict[str, Any] = {"design": wish.design} if wish.design else {}
     with suitable():
-        pool, _ = source.read()
         width = wish.wanted or wanted
         found = make_plan(pool, _measure(wish), width, worlds=WORLDS, cap=CAP, **chosen)
     names = ("labels", "low", "high", "passive", "cap", "width", "design")

@@ -112,7 +112,7 @@ function changed() {
   const disable = (list, names) => { for (const box of document.querySelectorAll(`#${list} input`)) box.disabled = names.includes(box.value); };
   disable("signals", [...said, $("id").value]);
   disable("show", [...said, ...signals()]);
-  // A plan takes seconds, and the study waits for those that are under way: one for each pause.
+  // A plan takes seconds, and the next one waits for it: one for each pause.
   clearTimeout(soon);
   soon = setTimeout(plan, PAUSE);
 }
