@@ -35,6 +35,26 @@ def test_the_change_is_exact_once_all_is_labelled(make_world):
     assert found.to_dict()["model"]["value"] == found.model.value
 
 
+def test_a_later_model_that_knows_nothing_leaves_what_was_before_alone():
+    """Strata and curve follow the mean of both scores, in which the first is not lost."""
+    errors, own = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        score = rng.normal(-4, 2, 20_000)
+        label = (rng.random(20_000) < 1 / (1 + np.exp(-1.3 * score))).astype(int)
+        noise = rng.normal(-2, 1, 20_000)
+        truth = 2 * label[score >= 0].sum() / (np.sum(score >= 0) + label.sum())
+        first = hs.Evaluation(hs.Pool(score, threshold=0.0), random_state=seed)
+        first.run(lambda items: label[items], budget=400, batch_size=100)  # noqa: B023
+        later = first.next(hs.Pool(noise, threshold=0.0))
+        later.run(lambda items: label[items], budget=100)  # noqa: B023
+        before = hs.change(first, later).before
+        assert before.low <= truth <= before.high
+        errors.append(before.value - truth)
+        own.append(first.estimate().value - truth)
+    assert np.sqrt(np.mean(np.square(errors))) < 1.3 * np.sqrt(np.mean(np.square(own)))
+
+
 def test_the_parts_of_a_change_are_covered_and_the_pair_is_narrow(make_world):
     hits, errors, widths = [], [], []
     for seed in range(4):

@@ -7,7 +7,8 @@ paired. With A before and B after, and C the items of both,
 
     after on B - before on A = (after on C - before on C) + what remains:
 
-the first part is the model's, the rest is that of the items that came and went.
+the first part is the model's, the rest is that of the items that came and went. Both scores are
+signals of that pool: labels were drawn by one of them, and the other may know nothing.
 
 Two versions of a system that answers have no item in common, even where ids are the same: every
 answer is an item of its own. Then the two estimates are independent, and the interval of their

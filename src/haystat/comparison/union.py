@@ -47,11 +47,12 @@ class Union:
         predicted = old.predictions[first][place_old], new.predictions[second][place_new]
         columns, weights = _columns(old, new, place_old, place_new)
         alike = len(set(weights.values())) == 1
+        scores = {
+            BEFORE: _filled(one, place_old, other, place_new),
+            AFTER: _filled(other, place_new, one, place_old),
+        }
         pool = Pool(
-            {
-                BEFORE: _filled(one, place_old, other, place_new),
-                AFTER: _filled(other, place_new, one, place_old),
-            },
+            scores,
             {
                 BEFORE: np.where(place_old < 0, predicted[1], predicted[0]),
                 AFTER: np.where(place_new < 0, predicted[0], predicted[1]),
@@ -59,6 +60,7 @@ class Union:
             ids=np.concatenate([new.ids, old.ids[gone]]),
             classes=old.classes,
             columns=columns,
+            signals=_signals(scores, len(old.classes)),
             weight=weights[AFTER] if alike else None,
         )
         return cls(pool, kind, place_old, place_new, weights)
@@ -92,6 +94,17 @@ def systems_of(
             "systems=(…, …)"
         )
     return old[0], new[0]
+
+
+def _signals(scores: Mapping[str, FloatArray], n_classes: int) -> dict[str, FloatArray] | None:
+    """Both scores, which labels were drawn by: strata and curve follow the mean of them alone.
+
+    A score with two values says what the predictions say.
+    """
+    if n_classes != 2:
+        return None
+    told = {f"score {name}": value for name, value in scores.items() if len(np.unique(value)) > 2}
+    return told or None
 
 
 def _columns(
