@@ -132,20 +132,16 @@ def _further_faults(table: Any, columns: Columns) -> list[Fault]:
         what = f"values of column {name!r} are missing"
         remedy = "fill them in, with 'unknown' for instance"
         faults.append(Fault(table[name].isnull(), PoolError, what, remedy, name))
-    if columns.deviation is not None:
-        name = columns.deviation
-        deviation = table[name].cast("float64")
-        bad = ~(columns.is_usable(deviation) & (deviation >= 0)).fill_null(False)
-        what = f"deviations in column {name!r} are negative, missing or not finite"
-        remedy = "a standard deviation is finite and at least 0"
-        faults.append(Fault(bad, PoolError, what, remedy, name))
-    if columns.weight is not None:
-        name = columns.weight
-        weight = table[name].cast("float64")
-        bad = ~(columns.is_usable(weight) & (weight >= 0)).fill_null(False)
-        what = f"weights in column {name!r} are negative, missing or not finite"
-        remedy = "give 0 to leave out an item"
-        faults.append(Fault(bad, PoolError, what, remedy, name))
+    sizes = (
+        ("deviations", columns.deviation, "a standard deviation is finite and at least 0"),
+        ("weights", columns.weight, "give 0 to leave out an item"),
+    )
+    for kind, column, remedy in sizes:
+        if column is not None:
+            number = table[column].cast("float64")
+            bad = ~(columns.is_usable(number) & (number >= 0)).fill_null(False)
+            what = f"{kind} in column {column!r} are negative, missing or not finite"
+            faults.append(Fault(bad, PoolError, what, remedy, column))
     if columns.stratum is not None:
         bad = (table[columns.stratum] < 0).fill_null(True)
         what = f"strata in column {columns.stratum!r} are negative or missing"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from haystat.core.arrays import IntArray
 from haystat.engines.checks import Fault, refuse
 from haystat.engines.columns import check_labels, check_present, has_label, is_class
 from haystat.engines.passes import Groups, Layout, grouped, stacked
+from haystat.engines.sketch_items import CellOf
 from haystat.engines.source import Source
-from haystat.errors import PoolChanged, UnknownLabel
+from haystat.errors import BadOption, PoolChanged, UnknownLabel
+from haystat.measures.base import Measure
+from haystat.pool.cells import Cells
 
 LABEL = "hs_label"
 
@@ -37,4 +42,18 @@ def read_labels(source: Source, layout: Layout, groups: Groups, column: str) -> 
         remedy = "add them to `classes`, or drop these rows"
         bad = ~is_class(table[column], classes)
         refuse(source, layout.columns, Fault(bad, UnknownLabel, what, remedy, column), n_bad)
+    return counts
+
+
+def labels_of_cells(pool: Any, measure: Measure, cells: Cells, column: str) -> IntArray:
+    """Items of each cell of an EnginePool under each label, (K, C): one pass."""
+    if pool.source is None or pool.size != pool.summary.size:
+        raise BadOption(
+            f"no column {column!r} holds the labels of all items: a sketch without its source "
+            "and pairs that are streamed or not blocked have none; open a table that has it"
+        )
+    sketch, of_item = pool.sketch_of(measure), cast(CellOf, cells.of_item)
+    found = read_labels(pool.source, pool.layout_of(measure), sketch.groups, column)
+    counts = np.zeros((len(cells), len(pool.classes)), dtype=np.int64)
+    np.add.at(counts, of_item.of_atom[sketch.atom_of], found)
     return counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +17,9 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.display.card import card_html
 from haystat.engines.all_items import all_items
 from haystat.engines.checks import Summary
+from haystat.engines.fingerprint import digest_of
 from haystat.engines.grid import threshold_grid
-from haystat.engines.labels import read_labels
+from haystat.engines.labels import labels_of_cells
 from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.outside import near_and_far
 from haystat.engines.passes import Layout, RowOrder, read_groups
@@ -215,16 +215,7 @@ class EnginePool:
 
     def label_counts(self, measure: Measure, cells: Cells, column: str) -> IntArray:
         """Items of each cell under each label, (K, C), from known labels in a column: one pass."""
-        if self.source is None or self.size != self.summary.size:
-            raise BadOption(
-                f"no column {column!r} holds the labels of all items: a sketch without its source "
-                "and pairs that are streamed or not blocked have none; open a table that has it"
-            )
-        held = self._held_for(measure)
-        found = read_labels(self.source, held.layout, held.sketch.groups, column)
-        counts = np.zeros((len(cells), len(self.classes)), dtype=np.int64)
-        np.add.at(counts, of_atom(cells)[held.sketch.atom_of], found)
-        return counts
+        return labels_of_cells(self, measure, cells, column)
 
     def blocks(self, problem: Any, measure: Measure) -> Blocks:
         """The items cut by the cells of a problem and by what a measure sees of them: one pass."""
@@ -305,19 +296,7 @@ class EnginePool:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of all that draws depend on but the seed."""
-        groups = self.held.sketch.groups
-        parts = (self.classes, self.layout.columns, self.summary.id_range, self.n_strata)
-        digest = hashlib.sha256(repr(parts).encode())
-        digest.update(self.summary.score_range.tobytes())
-        digest.update((self.layout.columns.weight or "").encode())
-        digest.update(self.tree.parent.tobytes() + self.tree.leaf.tobytes())
-        digest.update(groups.size.tobytes())
-        digest.update(self.held.sketch.atom_of.tobytes())
-        digest.update(repr(groups.key.to_pydict()).encode())
-        if groups.signal_sum is not None:
-            digest.update(repr([one.name for one in self.layout.signals]).encode())
-            digest.update(groups.signal_sum.tobytes())
-        return digest.hexdigest()[:16]
+        return digest_of(self)
 
     def sketch_of(self, measure: Measure) -> Sketch:
         """The sketch that cells of a measure are made of."""
