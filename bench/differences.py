@@ -2,6 +2,7 @@
 
 python bench/differences.py FOLDER [REPEATS]     FOLDER holds the Parquet pools
 python bench/differences.py equal [REPEATS]      generated pairs of systems that are equally good
+python bench/differences.py all [REPEATS]        F1 of all systems of the shared pools at once
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 import pandas as pd
 
 import haystat as hs
-from haystat.measures import F1, Difference, Differences
+from haystat.measures import F1, Difference, Differences, ForSystems
 
+SHARED = Path(__file__).parents[2] / "shared" / "pools"
+LARGEST = 1_200_000  # items of a pool whose systems are all evaluated at once
 POOLS = ("mammography", "covtype-cottonwood", "kdd-smtp")
 SYSTEMS = ("logreg", "gbm")
 DESIGNS = ("assisted", "adaptive", "passive")
@@ -119,6 +122,43 @@ def equal(repeats: int) -> None:
         print(f"| {kind} | {told} of {repeats} | {inside} of {repeats} |", flush=True)
 
 
+def every(repeats: int) -> None:
+    """Root mean square error, coverage and mean width of each system's F1, from joint labels."""
+    print("| pool, system | labels | error | covered | width |\n|---|---|---|---|---|")
+    covered = []
+    for path in sorted(SHARED.glob("*.parquet")):
+        frame = pd.read_parquet(path)
+        if len(frame) > LARGEST:
+            continue
+        names = [str(column)[6:] for column in frame if str(column).startswith("score_")]
+        label = frame.label.to_numpy(int)
+        scores = {name: frame[f"score_{name}"].to_numpy(float) for name in names}
+        predicted = {name: frame[f"pred_{name}"].to_numpy(int) for name in names}
+        truth = np.array([f1(predicted[name], label) for name in names])
+        pool, measure = hs.Pool(scores, predicted), ForSystems(F1())
+        runs = np.array([_joint(pool, measure, label, truth, repeat) for repeat in range(repeats)])
+        for k, budget in enumerate(BUDGETS):
+            for name, (error, inside, width) in zip(names, runs[:, k].mean(axis=0), strict=True):
+                covered.append(inside)
+                cells = f"{np.sqrt(error):.4f} | {inside:.0%} | {width:.3f}"
+                print(f"| {path.stem} {name} | {budget} | {cells} |", flush=True)
+    print(f"{len(covered)} cells of {repeats} runs: {np.mean(covered):.1%} covered", end=", ")
+    print(f"worst {np.min(covered):.0%}")
+
+
+def _joint(
+    pool: hs.Pool, measure: ForSystems, label: np.ndarray, truth: np.ndarray, seed: int
+) -> list[np.ndarray]:
+    """Squared error, whether covered, and width of each system at the budgets, (S, 3) each."""
+    evaluation, found = hs.Evaluation(pool, measure, random_state=seed), []
+    for budget in BUDGETS:
+        estimate = evaluation.run(lambda items: label[items], budget=budget, batch_size=50)
+        low, high = np.array(estimate.intervals).T
+        inside = (low <= truth) & (truth <= high)
+        found.append(np.stack([(estimate.values - truth) ** 2, inside, high - low], axis=1))
+    return found
+
+
 def main(folder: Path, repeats: int) -> None:
     heads = " | ".join(f"{design}: MSE | covered" for design in DESIGNS)
     print(f"| pool, labels | {heads} |\n|---" + "|---" * 2 * len(DESIGNS) + "|")
@@ -131,4 +171,8 @@ def main(folder: Path, repeats: int) -> None:
 
 if __name__ == "__main__":
     n_repeats = int(sys.argv[2]) if len(sys.argv) > 2 else 100
-    equal(n_repeats) if sys.argv[1] == "equal" else main(Path(sys.argv[1]), n_repeats)
+    kinds = {"equal": equal, "all": every}
+    if sys.argv[1] in kinds:
+        kinds[sys.argv[1]](n_repeats)
+    else:
+        main(Path(sys.argv[1]), n_repeats)
