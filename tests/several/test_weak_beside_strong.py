@@ -9,10 +9,19 @@ import pandas as pd
 import pytest
 
 import haystat as hs
-from haystat.measures import F1, ForSystems
+from haystat.measures import F1, ForSystems, Prevalence
 
 POOL = Path(__file__).parents[3] / "shared" / "pools" / "kdd-smtp.parquet"
 RUNS = 4
+
+
+def test_the_prevalence_of_several_systems_is_one_number():
+    rng = np.random.default_rng(0)
+    scores = {"a": rng.normal(-3, 2, 2000), "b": rng.normal(-3, 2, 2000)}
+    evaluation = hs.Evaluation(hs.Pool(scores, threshold=0.0), ForSystems(Prevalence()))
+    assert evaluation.state.measure.components == ("prevalence",)
+    both = ForSystems(F1(), ["a", "b"])
+    assert hs.Evaluation(evaluation.pool, both).state.measure.components == ("a:f1", "b:f1")
 
 
 @pytest.mark.skipif(not POOL.exists(), reason="the pools with known truth are not here")

@@ -35,6 +35,23 @@ def test_the_change_is_exact_once_all_is_labelled(make_world):
     assert found.to_dict()["model"]["value"] == found.model.value
 
 
+def test_scores_of_both_classes_are_one_signal_each(make_world):
+    world = make_world(300, noise=0.5)
+
+    def pool(version):
+        share = 1 / (1 + np.exp(-world.scores[version]))
+        return hs.Pool(np.column_stack([1 - share, share]), ids=world.ids[version])
+
+    first = hs.Evaluation(pool(0), random_state=0)
+    world.answer(first, 300)
+    later = first.next(pool(1))
+    found = hs.change(first, later)
+    label = np.array([world.label[item] for item in world.ids[0].tolist()])
+    for one, scores in zip((found.before, found.after), world.scores, strict=True):
+        hit = label[scores >= 0].sum()
+        assert one.value == pytest.approx(2 * hit / (np.sum(scores >= 0) + label.sum()))
+
+
 def test_a_later_model_that_knows_nothing_leaves_what_was_before_alone():
     """Strata and curve follow the mean of both scores, in which the first is not lost."""
     errors, own = [], []

@@ -15,6 +15,7 @@ from haystat.errors import BadOption
 from haystat.measures.outputs import Schema
 from haystat.pool.items import Items, places_in
 from haystat.pool.memory import Pool
+from haystat.pool.prior import single_scores
 
 BEFORE, AFTER = "before", "after"
 BOTH, CAME, GONE = 0, 1, 2  # kinds of items
@@ -103,7 +104,8 @@ def _signals(scores: Mapping[str, FloatArray], n_classes: int) -> dict[str, Floa
     """
     if n_classes != 2:
         return None
-    told = {f"score {name}": value for name, value in scores.items() if len(np.unique(value)) > 2}
+    single = {f"score {name}": single_scores(value) for name, value in scores.items()}
+    told = {name: value for name, value in single.items() if len(np.unique(value)) > 2}
     return told or None
 
 

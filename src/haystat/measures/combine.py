@@ -183,7 +183,10 @@ class ForSystems(Joint):
     def bind(self, schema: Schema) -> Measure:
         """One bound measure for each system."""
         systems = schema.systems if self.systems is None else self.systems
-        parts = [_for_system(self.measure, system).bind(schema) for system in systems]
+        own = [_for_system(self.measure, system) for system in systems]
+        if all(part == own[0] for part in own):  # whatever the systems say, as of prevalence
+            own = own[:1]
+        parts = [part.bind(schema) for part in own]
         return self._resolved(name=parts[0].name, **self._joined(parts))
 
 

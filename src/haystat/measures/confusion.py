@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -175,6 +176,10 @@ class Prevalence(MeanLoss, OneVsRest):
     is_share = True
     lower_is_better = None
     meaning = "The share of positives in the pool."
+
+    def for_system(self, system: str) -> Self:
+        """The measure itself: it is about the labels, whatever a system says."""
+        return self
 
     def terms(self, predicted: FloatArray, actual: FloatArray) -> tuple[FloatArray, ...]:
         """Positives."""
