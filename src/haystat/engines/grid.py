@@ -19,6 +19,7 @@ from haystat.core.arrays import FloatArray
 from haystat.core.score_scales import SMALLEST
 from haystat.pool.scales import Scale
 
+SMALL = "float32"
 FEW = 8  # edges that are quicker compared one by one
 FURTHEST = 1e150  # whose square is still a number
 NARROW = 1e-9  # range, relative to the numbers in it, below which a guess may miss its edge
@@ -84,19 +85,23 @@ def with_reached(table: Any, column: str, grid: Grid, name: str) -> Any:
 def step_function(value: Any, edges: FloatArray, heights: Sequence[int]) -> Any:
     """heights[k] of a value that reaches k of the ascending edges (n,), heights having n + 1.
 
-    Each edge at which the height changes is compared. Heights are whole numbers, added up as
-    doubles: an engine looks out for overflow of whole ones, which takes longer. Null where the
-    value is.
+    Each edge at which the height changes is compared. Heights are whole numbers below 2**24, added
+    up as floats of 32 bits, which hold these exactly: an engine looks out for overflow of whole
+    numbers, which takes longer. Null where the value is.
     """
     different, first = np.unique(edges, return_index=True)
     ends = np.array(heights)[np.append(first, len(edges))]
     steps = zip(different.tolist(), np.diff(ends).tolist(), strict=True)
-    terms = [(value >= edge).cast("float64") * float(step) for edge, step in steps if step]
-    terms = terms or [(value >= value).cast("float64") * 0.0]
+    terms = [(value >= edge).cast(SMALL) * _small(step) for edge, step in steps if step]
+    terms = terms or [(value >= value).cast(SMALL) * _small(0)]
     while len(terms) > 1:  # added up in pairs: a chain would be too deep to compile
         pairs = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)]
         terms = pairs + terms[2 * len(pairs) :]
-    return terms[0] + float(ends[0])
+    return (terms[0] + _small(ends[0])).cast("float64")
+
+
+def _small(number: float) -> Any:
+    return ibis.literal(float(number), type=SMALL)
 
 
 def _nearest(score: Any, grid: Grid) -> Any:

@@ -81,7 +81,8 @@ class Layout:
     def placed(self, table: Any, **further: Any) -> Any:
         """The rows under our names, with their keys and further columns."""
         further |= {
-            place_name(i): signal_values(table, one.column) for i, one in enumerate(self.signals)
+            place_name(i): signal_values(table, one.column, one.missing)
+            for i, one in enumerate(self.signals)
         }
         further |= {LEVEL: table[LEVEL]} if self.levels else {}
         rows = self.columns.plain(table, self.classes, self.thresholds, **further)
@@ -158,8 +159,9 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         if layout.weight_range is not None:
             weight = rows[WEIGHT]
             sums |= {"hs_weight0": weight.sum(), "hs_weight1": (weight * weight).sum()}
-        places = [place_name(i) for i in range(len(layout.signals))]
-        sums |= {f"{name}_sum": rows[name].cast("float64").sum() for name in places}
+        for i, one in enumerate(layout.signals):
+            if one.place_of_band is None:
+                sums[f"hs_placed{i}"] = rows[place_name(i)].cast("float64").sum()
         table = grouped(rows, layout, sums)
     n_groups = table.num_rows
     return Groups(
@@ -168,16 +170,21 @@ def read_groups(source: Source, layout: Layout) -> Groups:
         stacked(table, "hs_sum", len(layout.systems)),
         stacked(table, "hs_prior", len(priors)),
         table["hs_square"].to_numpy() if layout.columns.deviation else np.zeros(n_groups),
-        _whole(table, [f"{name}_sum" for name in places]),
+        _signal_sum(table, layout.signals),
         stacked(table, WEIGHT, 2) if layout.weight_range is not None else None,
     )
 
 
-def _whole(table: pa.Table, names: list[str]) -> IntArray | None:
-    """Sums of whole numbers, (G, J), that were added up as doubles: exact below 2**53."""
-    if not names:
-        return None
-    return np.stack([table[name].cast(pa.int64()).to_numpy() for name in names], axis=1)
+def _signal_sum(table: pa.Table, signals: Sequence[EngineSignal]) -> IntArray | None:
+    """Sums of the places of signals, (G, J); those added up as doubles are exact below 2**53."""
+    columns = []
+    for i, one in enumerate(signals):
+        if one.place_of_band is None:
+            columns.append(table[f"hs_placed{i}"].cast(pa.int64()).to_numpy())
+        else:
+            band = table[band_name(i)].to_numpy().astype(np.int64)
+            columns.append(one.place_of_band[band] * table["hs_size"].to_numpy())
+    return np.stack(columns, axis=1) if columns else None
 
 
 def grouped(rows: Any, layout: Layout, sums: Mapping[str, Any]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Signals of a pool behind an engine: one pass for their range, two for the cuts of each.
+"""Signals of a pool behind an engine: two passes for the cuts of each, one for a verdict or texts.
 
 The first counts the values in bins, the second looks into the bins that hold a cut. Ladders are
 then those that hs.Pool makes (pool/signal_places.py), and further passes compare values with them.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from haystat.core.arguments import brief, checked_text, several_names
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import Columns, check_present, prediction_name
 from haystat.engines.grid import step_function
-from haystat.engines.quantiles import BIN, VALUE, in_spans
+from haystat.engines.quantiles import BIN, VALUE, in_bins, in_spans, of_bins
 from haystat.engines.source import Source
 from haystat.errors import BadOption, BadSignal
 from haystat.pool.signal_places import Counts, Ladder, make_ladder, wanted_stretches
@@ -34,7 +37,7 @@ CHOSEN, VOTES = "hs_chosen", "hs_votes"
 class EngineSignal:
     """A signal in a column: cuts (n,) of numbers, or levels, with place and band (n + 1,) or (n,).
 
-    place counts in 1 / PARTS of t.
+    place counts in 1 / PARTS of t. missing: whether some rows may lack the signal.
     """
 
     name: str
@@ -44,6 +47,17 @@ class EngineSignal:
     band: tuple[int, ...]
     cuts: tuple[float, ...] = ()
     levels: tuple[str, ...] | None = None
+    missing: bool = True
+
+    @cached_property
+    def place_of_band(self) -> IntArray | None:
+        """The place of each band, 0 being that of a missing signal; None if a band has several."""
+        told = set(zip(self.band, self.place, strict=True))
+        if len(told) > len(set(self.band)):
+            return None
+        place = np.zeros(max(self.band) + 1, dtype=np.int64)
+        place[list(self.band)] = self.place
+        return place
 
 
 def place_name(position: int) -> str:
@@ -76,13 +90,13 @@ def checked_signal_columns(given: Any) -> dict[str, str]:
     return {checked_text("the name of a signal", name): c for name, c in given.items()}
 
 
-def signal_values(table: Any, column: str) -> Any:
+def signal_values(table: Any, column: str, missing: bool = True) -> Any:
     """A signal as doubles or texts, null where it is missing."""
     values = table[column]
     if values.type().is_string():
         return values.nullif("")
     number = (values.cast("int64") if values.type().is_boolean() else values).cast("float64")
-    if not values.type().is_floating():
+    if not values.type().is_floating() or not missing:
         return number
     # As in Columns.is_usable: `isnan` cannot be relied on. NaN minus itself is no number.
     return ibis.ifelse(number - number == 0.0, number, ibis.null("float64"))
@@ -98,9 +112,9 @@ def with_signals(rows: Any, signals: Sequence[EngineSignal]) -> Any:
         if one.levels is None:
             cuts = np.array(one.cuts)
             place, in_band = (step_function(rows[name], cuts, of) for of in (one.place, one.band))
-            rows = rows.mutate(
-                **{name: place.fill_null(0.0), band: in_band.fill_null(0.0).cast("int64")}
-            )
+            if one.missing:
+                place, in_band = place.fill_null(0.0), in_band.fill_null(0.0)
+            rows = rows.mutate(**{name: place, band: in_band.cast("int64")})
             continue
         known = {"hs_level": list(one.levels), "hs_told": one.place, "hs_told_band": one.band}
         joined = rows.left_join(ibis.memtable(pa.table(known)), [(name, "hs_level")])
@@ -121,35 +135,27 @@ def read_signals(
     if not given:
         return ()
     _check(source, given, classes)
-    n_systems = len(columns.systems)
     values = {place_name(i): signal_values(source.table, c) for i, c in enumerate(given.values())}
     plain = with_votes(source.table, columns, values, classes, thresholds)
-    kinds = [source.table[column].type() for column in given.values()]
-    with source.reading():
-        ends = _ends(plain, kinds)
-    n_predictions = ends["n"] * n_systems
-    share = ends["votes"] / n_predictions
-    threshold, starts = (
-        threshold_place(ends["votes"], n_predictions),
-        starts_of(len(given) + n_more),
-    )
-    found = []
+    looks = []
     for i, (name, column) in enumerate(given.items()):
-        rows = plain.select(
-            **{VALUE: plain[place_name(i)], CHOSEN: plain[CHOSEN], VOTES: plain[VOTES]}
-        )
+        span = _span(source, name, column)
         with source.reading():
-            if kinds[i].is_string():
-                found.append(_of_levels(rows, name, column, threshold, starts, share, n_systems))
-                continue
-            _refuse_useless(name, ends, i)
-            if kinds[i].is_boolean():
-                counts = _of_verdict(ends, i)
-            else:
-                span = ends[f"low{i}"], ends[f"high{i}"]
-                counts = _counted(rows, span, _missing(ends, i), threshold, starts)
+            one = {VALUE: plain[place_name(i)], CHOSEN: plain[CHOSEN], VOTES: plain[VOTES]}
+            looks.append(_look(plain.select(**one), name, span))
+    n_predictions = looks[0].total("n") * len(columns.systems)
+    threshold = threshold_place(looks[0].total("votes"), n_predictions)
+    starts = starts_of(len(given) + n_more)
+    found = []
+    for (name, column), look in zip(given.items(), looks, strict=True):
+        if source.table[column].type().is_string():
+            found.append(_of_levels(look, name, column, threshold, starts, n_predictions))
+            continue
+        with source.reading():
+            counts = _refined(look, threshold, starts)
         ladder = make_ladder(counts, threshold, starts)
-        found.append(signal_of(name, column, ladder, cuts=tuple(ladder.cuts.tolist())))
+        cuts, missing = tuple(ladder.cuts.tolist()), counts.n_missing > 0
+        found.append(signal_of(name, column, ladder, cuts=cuts, missing=missing))
     return tuple(found)
 
 
@@ -167,6 +173,8 @@ def with_votes(
         votes = votes + plain[prediction_name(system)]
     # Doubles: some engines add up whole numbers with 128 bits.
     plain = plain.mutate(**{VOTES: votes.cast("float64")})
+    if len(columns.systems) == 1:
+        return plain.mutate(**{CHOSEN: plain[VOTES]})
     most = 2 * plain[VOTES] > len(columns.systems)
     return plain.mutate(**{CHOSEN: most.cast("float64")})
 
@@ -186,120 +194,133 @@ def _check(source: Source, given: Mapping[str, str], classes: tuple[Any, ...]) -
             f"signals {list(given)} are given with {kind}; they help to find the positives of two "
             "classes, leave them out"
         )
-    numbers = {}
     for name, column in given.items():
         check_present(column, schema)
         kind = schema[column]
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
             raise BadSignal(f"signal {name!r} must be numbers or texts, not {kind}; convert it")
-        if kind.is_floating():
-            value = source.table[column].cast("float64")
-            infinite = (value == float("inf")) | (value == float("-inf"))
-            numbers[name] = infinite.fill_null(False).cast("int64").sum()
-    if not numbers:
-        return
-    with source.reading():
-        (found,) = source.table.aggregate(**numbers).to_pyarrow().to_pylist()
-    for name in numbers:
-        if found[name]:
+
+
+def _span(source: Source, name: str, column: str) -> tuple[float, float] | None:
+    """The smallest and the largest value of a number; None of texts and verdicts."""
+    value = source.table[column]
+    if not value.type().is_numeric():
+        return None
+    # Engines know these of files without a look at the rows, unless they are asked for more.
+    low, high = _aggregated(source, low=value.min(), high=value.max())
+    if value.type().is_floating() and not (_is_finite(low) and _is_finite(high)):
+        number = value.cast("float64")
+        infinite = ((number == float("inf")) | (number == float("-inf"))).fill_null(False)
+        known = signal_values(source.table, column)
+        ends = {"low": known.min(), "high": known.max()}
+        n, low, high = _aggregated(source, n=infinite.cast("int64").sum(), **ends)
+        if n:
             raise BadSignal(
-                f"signal {name!r} is infinite in {found[name]} rows; give a finite number, NaN if "
-                "it is missing"
+                f"signal {name!r} is infinite in {n} rows; give a finite number, NaN if it is "
+                "missing"
             )
-
-
-def _ends(plain: Any, kinds: Sequence[Any]) -> dict[str, Any]:
-    """Rows, votes and chosen ones of everything, and of each signal; its range, or how many 1."""
-    wanted = {"n": plain.count(), "votes": plain[VOTES].sum(), "chosen": plain[CHOSEN].sum()}
-    for i, kind in enumerate(kinds):
-        value = plain[place_name(i)]
-        # Not `where`: an aggregate with a filter of its own takes longer.
-        there = ibis.ifelse(value.isnull(), 0.0, plain[CHOSEN])
-        wanted |= {f"n{i}": value.count(), f"chosen{i}": there.sum()}
-        if not kind.is_string():
-            wanted |= {f"low{i}": value.min(), f"high{i}": value.max()}
-        if kind.is_boolean():
-            wanted |= {f"true{i}": value.sum(), f"chosen_true{i}": (value * plain[CHOSEN]).sum()}
-    (found,) = plain.aggregate(**wanted).to_pyarrow().to_pylist()
-    return {
-        name: value if name.startswith(("low", "high")) else int(value or 0)
-        for name, value in found.items()
-    }
-
-
-def _missing(ends: Mapping[str, Any], position: int) -> tuple[int, int]:
-    """Rows that lack a signal, and chosen ones."""
-    return ends["n"] - ends[f"n{position}"], ends["chosen"] - ends[f"chosen{position}"]
-
-
-def _of_verdict(ends: Mapping[str, Any], position: int) -> Counts:
-    """The values of a signal that is true or false."""
-    n, true = ends[f"n{position}"], ends[f"true{position}"]
-    chosen = ends[f"chosen{position}"], ends[f"chosen_true{position}"]
-    size, chosen_of = np.array([n - true, true]), np.array([chosen[0] - chosen[1], chosen[1]])
-    there, value = size > 0, np.array([0.0, 1.0])
-    parts = value[there], value[there], size[there], chosen_of[there]
-    return Counts(*parts, *_missing(ends, position))
-
-
-def _refuse_useless(name: str, ends: Mapping[str, Any], position: int) -> None:
-    n, low, high = (ends[f"{kind}{position}"] for kind in ("n", "low", "high"))
-    if n == 0:
+    if low is None:
         raise BadSignal(f"signal {name!r} is missing for every item; leave it out")
-    if n == ends["n"] and low == high:
+    return float(low), float(high)
+
+
+def _aggregated(source: Source, **wanted: Any) -> list[Any]:
+    with source.reading():
+        (found,) = source.table.aggregate(**wanted).to_pyarrow().to_pylist()
+    return [found[name] for name in wanted]
+
+
+def _is_finite(end: float | None) -> bool:
+    return end is not None and isfinite(end)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The first pass over a signal: rows by their value, or by the bin of their value.
+
+    rows have VALUE, CHOSEN and VOTES, and BIN where `binned`. counted is an Arrow table of the
+    values or bins, ascending, with n, votes, chosen, least and most; missing those of rows that
+    lack the signal.
+    """
+
+    rows: Any
+    binned: bool
+    counted: pa.Table
+    missing: Mapping[str, int]
+
+    def total(self, what: str) -> int:
+        """The sum over all rows."""
+        return int(self.column(what).sum()) + self.missing[what]
+
+    def column(self, what: str) -> IntArray:
+        """n, votes, chosen or BIN of the values or bins."""
+        return np.asarray(self.counted[what].to_numpy().astype(np.int64))
+
+    def counts(self) -> Counts:
+        """The values or bins as stretches."""
+        return _as_counts(self.counted, self.missing["n"], self.missing["chosen"])
+
+
+def _look(rows: Any, name: str, span: tuple[float, float] | None) -> Look:
+    """The first pass over a signal; raises if it tells nothing."""
+    key = VALUE if span is None else BIN
+    if span is not None:
+        rows = in_bins(rows, *span, BINS)
+    counted = _by(rows, key, MOST_LEVELS + 2 if span is None else None)
+    lacks = (pc.is_null(counted[key]), pc.invert(pc.is_null(counted[key])))
+    without, counted = (counted.filter(one) for one in lacks)
+    sums = {what: int(pc.sum(without[what]).as_py() or 0) for what in ("n", "votes", "chosen")}
+    if not counted.num_rows:
+        raise BadSignal(f"signal {name!r} is missing for every item; leave it out")
+    least, most = counted["least"][0].as_py(), counted["most"][-1].as_py()
+    if least == most and not sums["n"]:
         raise BadSignal(
-            f"signal {name!r} is {low!s} for every item and tells nothing; leave it out"
+            f"signal {name!r} is {least!s} for every item and tells nothing; leave it out"
         )
+    return Look(rows, span is not None, counted, sums)
+
+
+def _by(rows: Any, key: str, most: int | None = None) -> pa.Table:
+    """Rows, votes, chosen ones and the range of what a key tells apart, ascending."""
+    sums = {"n": rows.count(), "votes": rows[VOTES].sum(), "chosen": rows[CHOSEN].sum()}
+    if key != VALUE:
+        sums |= {"least": rows[VALUE].min(), "most": rows[VALUE].max()}
+    found = rows.group_by(key).agg(**sums).limit(most).to_pyarrow()
+    if key == VALUE:
+        found = found.append_column("least", found[VALUE]).append_column("most", found[VALUE])
+    return found.sort_by("least")
 
 
 def _of_levels(
-    rows: Any,
+    look: Look,
     name: str,
     column: str,
     threshold: float,
     starts: FloatArray,
-    share: float,
-    n_systems: int,
+    n_predictions: int,
 ) -> EngineSignal:
     """A signal of categories."""
-    sums = {"n": rows.count(), "votes": rows[VOTES].sum(), "chosen": rows[CHOSEN].sum()}
-    found = rows.group_by(VALUE).agg(**sums).limit(MOST_LEVELS + 2).to_pyarrow()
-    known = sorted((one for one in found.to_pylist() if one[VALUE]), key=lambda one: one[VALUE])
-    missing = [one for one in found.to_pylist() if not one[VALUE]]
-    if not known:
-        raise BadSignal(f"signal {name!r} is missing for every item; leave it out")
-    if len(known) > MOST_LEVELS:
+    text = look.counted[VALUE].to_pylist()
+    if len(text) > MOST_LEVELS:
         raise BadSignal(
             f"signal {name!r} has more than {MOST_LEVELS} different texts, which an engine does "
             "not count; give a number, or texts of fewer kinds"
         )
-    if len(known) == 1 and not missing:
-        told = known[0][VALUE]
-        raise BadSignal(f"signal {name!r} is {told} for every item and tells nothing; leave it out")
-    size, votes, chosen = (
-        np.array([one[kind] for one in known], dtype=np.int64) for kind in ("n", "votes", "chosen")
-    )
+    size, votes, chosen = (look.column(kind) for kind in ("n", "votes", "chosen"))
+    share, n_systems = look.total("votes") / n_predictions, n_predictions // look.total("n")
     value = level_values(size, votes, share, n_systems)
     different, code = np.unique(value, return_inverse=True)
     size, chosen = (np.bincount(code, part).astype(np.int64) for part in (size, chosen))
-    lacking = [int(sum(one[kind] for one in missing)) for kind in ("n", "chosen")]
+    lacking = look.missing["n"], look.missing["chosen"]
     ladder = make_ladder(Counts(different, different, size, chosen, *lacking), threshold, starts)
     rung = ladder.rung(value)
     at = Ladder(ladder.cuts, ladder.place[rung], ladder.band[rung], ladder.n_values, ladder.gap)
-    return signal_of(name, column, at, levels=tuple(one[VALUE] for one in known))
+    return signal_of(name, column, at, levels=tuple(text))
 
 
-def _counted(
-    rows: Any,
-    ends: tuple[float, float],
-    missing: tuple[int, int],
-    threshold: float,
-    starts: FloatArray,
-) -> Counts:
+def _refined(look: Look, threshold: float, starts: FloatArray) -> Counts:
     """Stretches of values, fine enough for the ladder: those with a cut are single values."""
-    rows = rows.filter(rows[VALUE].notnull())
-    whole = in_spans(rows, np.array(ends[:1]), np.array(ends[1:]), BINS)
-    counts = _as_counts(whole, BIN, missing)
+    counts, rows = look.counts(), None
     while True:
         wanted = np.concatenate(wanted_stretches(counts, threshold))
         if len(counts.size) <= len(starts) + 1:
@@ -307,18 +328,20 @@ def _counted(
         wanted = np.unique(wanted[~counts.single[wanted]])
         if not len(wanted):
             return counts
-        n_bins = max(BINS // len(wanted), 2)
-        inside = in_spans(rows, counts.low[wanted], counts.high[wanted], n_bins)
+        first = rows is None
+        rows = of_bins(look.rows, look.column(BIN)[wanted]) if first else rows
+        low, high = counts.low[wanted], counts.high[wanted]
         many = int(counts.size[wanted].sum()) > AT_ONCE
-        counts = _replaced(counts, wanted, _as_counts(inside, BIN if many else VALUE, missing))
+        if many or not first:
+            rows_of = in_spans(rows, low, high, max(BINS // len(wanted), 2))
+        table = _by(rows_of if many or not first else rows, BIN if many else VALUE)
+        finer = _as_counts(table, counts.n_missing, counts.chosen_missing)
+        counts = _replaced(counts, wanted, finer)
 
 
-def _as_counts(rows: Any, key: str, missing: tuple[int, int]) -> Counts:
+def _as_counts(table: pa.Table, *missing: int) -> Counts:
     """The stretches that a key tells apart."""
-    value = rows[VALUE]
-    sums = {"n": rows.count(), "c": rows[CHOSEN].sum(), "least": value.min(), "most": value.max()}
-    table = rows.group_by(key).agg(**sums).to_pyarrow().sort_by("least")
-    size, chosen = (table[name].to_numpy().astype(np.int64) for name in ("n", "c"))
+    size, chosen = (table[name].to_numpy().astype(np.int64) for name in ("n", "chosen"))
     return Counts(table["least"].to_numpy(), table["most"].to_numpy(), size, chosen, *missing)
 
 

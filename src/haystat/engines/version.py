@@ -265,8 +265,8 @@ def _earlier(
     ladder = make_ladder(
         Counts(low, low, size, of_chosen, *missing), threshold, starts_of(n_signals)
     )
-    name, column = EARLIER_SCORE, EARLIER
-    return given, signal_of(name, column, ladder, cuts=tuple(ladder.cuts.tolist()))
+    further = {"cuts": tuple(ladder.cuts.tolist()), "missing": missing[0] > 0}
+    return given, signal_of(EARLIER_SCORE, EARLIER, ladder, **further)
 
 
 def _drawn(
