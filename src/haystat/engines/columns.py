@@ -93,9 +93,9 @@ class Columns:
         if not self.predictions:
             return (self.score(table, system) >= threshold).cast("int64")
         given = table[self.predictions[system]]
-        index = has_label(given, classes[1]).cast("int64")
+        index = is_label(given, classes[1]).cast("int64")
         for position, label in enumerate(classes[2:], start=2):
-            index = index + position * has_label(given, label).cast("int64")
+            index = index + position * is_label(given, label).cast("int64")
         return index
 
     def plain(
@@ -152,8 +152,13 @@ def share_name(position: int) -> str:
 
 
 def has_label(column: Any, label: Any) -> Any:
-    """Whether each value is this label."""
-    return (_without_booleans(column) == _literal(label)).fill_null(False)
+    """Whether each value is this label; not if it is missing."""
+    return is_label(column, label).fill_null(False)
+
+
+def is_label(column: Any, label: Any) -> Any:
+    """Whether each value is this label; of a column without missing values."""
+    return _without_booleans(column) == _literal(label)
 
 
 def is_class(column: Any, classes: Sequence[Any]) -> Any:
