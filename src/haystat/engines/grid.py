@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from haystat.core.arrays import FloatArray
 from haystat.core.score_scales import SMALLEST
+from haystat.engines.small_tables import small_table
 from haystat.pool.scales import Scale
 
 SMALL = "float32"
@@ -74,9 +75,8 @@ def with_reached(table: Any, column: str, grid: Grid, name: str) -> Any:
     nearest = _nearest(table[column], grid)
     edges = np.concatenate([[-np.finfo(np.float64).max], grid.edges])
     edges = np.minimum(edges, np.finfo(np.float64).max)  # infinite: beyond every score
-    small = ibis.memtable(
-        pa.table({"hs_nearest": np.arange(len(edges)), "hs_edge": edges}),
-    )
+    known = pa.table({"hs_nearest": np.arange(len(edges)), "hs_edge": edges})
+    small = small_table(table, known)
     joined = table.mutate(hs_guess=nearest).join(small, [("hs_guess", "hs_nearest")], how="inner")
     reached = joined.hs_guess - (joined[column] < joined.hs_edge).cast("int64")
     return joined.mutate(**{name: reached}).drop("hs_guess", "hs_nearest", "hs_edge")

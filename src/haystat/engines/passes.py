@@ -29,9 +29,11 @@ from haystat.engines.signals import (
     EngineSignal,
     band_name,
     place_name,
+    placed_name,
     signal_values,
     with_signals,
 )
+from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
 from haystat.engines.weights import HEAVY, light_of, told_apart, weight_code
 from haystat.errors import BadOption
@@ -148,6 +150,11 @@ class Groups:
 
 def read_groups(source: Source, layout: Layout) -> Groups:
     """One pass: count the rows of each group and add up their scores."""
+    return as_groups(checked_few(read_sums(source, layout), layout), layout)
+
+
+def read_sums(source: Source, layout: Layout) -> pa.Table:
+    """The same as an Arrow table of keys and sums; of more than MOST_GROUPS groups a part."""
     with source.reading():
         rows = layout.placed(source.table)
         sums = {"hs_size": rows.count()}
@@ -161,18 +168,26 @@ def read_groups(source: Source, layout: Layout) -> Groups:
             sums |= {"hs_weight0": weight.sum(), "hs_weight1": (weight * weight).sum()}
         for i, one in enumerate(layout.signals):
             if one.place_of_band is None:
-                sums[f"hs_placed{i}"] = rows[place_name(i)].cast("float64").sum()
-        table = grouped(rows, layout, sums)
-    n_groups = table.num_rows
+                sums[placed_name(i)] = rows[place_name(i)].cast("float64").sum()
+        return grouped(rows, layout, sums)
+
+
+def as_groups(table: pa.Table, layout: Layout) -> Groups:
+    """Keys and sums of groups as arrays."""
+    n_groups, n_priors = table.num_rows, len([n for n in table.column_names if _is_prior(n)])
     return Groups(
         table.select(layout.keys),
         table["hs_size"].to_numpy().astype(np.int64),
         stacked(table, "hs_sum", len(layout.systems)),
-        stacked(table, "hs_prior", len(priors)),
+        stacked(table, "hs_prior", n_priors),
         table["hs_square"].to_numpy() if layout.columns.deviation else np.zeros(n_groups),
         _signal_sum(table, layout.signals),
         stacked(table, WEIGHT, 2) if layout.weight_range is not None else None,
     )
+
+
+def _is_prior(name: str) -> bool:
+    return name.startswith("hs_prior")
 
 
 def _signal_sum(table: pa.Table, signals: Sequence[EngineSignal]) -> IntArray | None:
@@ -180,7 +195,7 @@ def _signal_sum(table: pa.Table, signals: Sequence[EngineSignal]) -> IntArray | 
     columns = []
     for i, one in enumerate(signals):
         if one.place_of_band is None:
-            columns.append(table[f"hs_placed{i}"].cast(pa.int64()).to_numpy())
+            columns.append(table[placed_name(i)].cast(pa.int64()).to_numpy())
         else:
             band = table[band_name(i)].to_numpy().astype(np.int64)
             columns.append(one.place_of_band[band] * table["hs_size"].to_numpy())
@@ -190,6 +205,11 @@ def _signal_sum(table: pa.Table, signals: Sequence[EngineSignal]) -> IntArray | 
 def grouped(rows: Any, layout: Layout, sums: Mapping[str, Any]) -> pa.Table:
     """Sums of each group, in the order of the keys: engines return groups in any order."""
     table = rows.group_by(layout.keys).agg(**sums).limit(MOST_GROUPS + 1).to_pyarrow()
+    return table.sort_by([(name, "ascending") for name in layout.keys])
+
+
+def checked_few(table: pa.Table, layout: Layout) -> pa.Table:
+    """Groups; raises if they are more than MOST_GROUPS."""
     if table.num_rows > MOST_GROUPS:
         given = layout.columns
         names = [*given.facts, *([given.stratum] if given.stratum else [])]
@@ -197,7 +217,7 @@ def grouped(rows: Any, layout: Layout, sums: Mapping[str, Any]) -> pa.Table:
             f"the rows fall into more than {MOST_GROUPS} kinds; do many rows share the values of "
             f"the columns {names}?"
         )
-    return table.sort_by([(name, "ascending") for name in layout.keys])
+    return table
 
 
 def stacked(table: pa.Table, prefix: str, n: int) -> FloatArray:
@@ -296,7 +316,7 @@ def read_smallest(
     with source.reading():
         rows = order.numbered(layout.placed(source.table))
         joined = rows.join(
-            ibis.memtable(renamed), [(name, f"{name}_of") for name in layout.keys], how="inner"
+            small_table(rows, renamed), [(name, f"{name}_of") for name in layout.keys], how="inner"
         )
         kept = joined.filter(joined[U] <= joined[LIMIT])
         names = [ATOM, U, ID, *(score_name(i) for i in layout.systems)]

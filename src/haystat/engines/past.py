@@ -20,12 +20,12 @@ import pyarrow as pa
 from haystat.core.arrays import IntArray
 from haystat.engines.columns import ID, score_name
 from haystat.engines.passes import LEVEL, Layout, sought
-from haystat.engines.signals import CHOSEN, VOTES, with_votes
+from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
 
 KIND, EARLIER = "hs_kind", "hs_earlier"
 STEP, NEXT = "hs_step", "hs_next_level"
-BEFORE_THAT, DIFFERS = "hs_before_that", "hs_differs"
+BEFORE_THAT = "hs_before_that"
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class Past:
             rows = self._same_rows(source, names, {n: v[self.kind] for n, v in known.items()})
         else:
             known["hs_kind_of"] = np.arange(len(step))
-            small = ibis.memtable(pa.table({n: pa.array(v) for n, v in known.items()}))
-            joined = self.with_kinds(source, layout, names).left_join(small, [(KIND, "hs_kind_of")])
+            rows = self.with_kinds(source, layout, names)
+            small = small_table(rows, pa.table({n: pa.array(v) for n, v in known.items()}))
+            joined = rows.left_join(small, [(KIND, "hs_kind_of")])
             rows = joined.select(*names, BEFORE_THAT, NEXT, STEP)
         earlier = rows[BEFORE_THAT]
         if self.told.step is not None:
@@ -92,7 +93,7 @@ class Past:
         BEFORE_THAT is the earlier score that they had. Scores of the pool before come along.
         """
         names = list(dict.fromkeys(names))
-        kept = [KIND, BEFORE_THAT, *self._old_scores]
+        kept = [KIND, BEFORE_THAT, *self.old_scores]
         if self.source.same_rows(source):
             return self._same_rows(source, names, {KIND: self.kind})
         wanted = tuple([*names, str(id(source.table))])
@@ -106,7 +107,8 @@ class Past:
         return self._kept[wanted]
 
     @property
-    def _old_scores(self) -> list[str]:
+    def old_scores(self) -> list[str]:
+        """Our names of the scores that rows had."""
         return [f"hs_old_{score_name(i)}" for i in self.layout.systems]
 
     def _rows(self, source: Source, names: Sequence[str] | None = None) -> Any:
@@ -124,7 +126,7 @@ class Past:
         mine = {f"hs_kept{i}": name for i, name in enumerate(names)}
         rows = self._placed(table, {our: table[name] for our, name in mine.items()}, of_group)
         named = {name: rows[our] for our, name in mine.items()}
-        kept = [*of_group, BEFORE_THAT, *self._old_scores]
+        kept = [*of_group, BEFORE_THAT, *self.old_scores]
         return rows.select(**named, **{name: rows[name] for name in kept})
 
     def _placed(
@@ -136,10 +138,10 @@ class Past:
         keys = self.layout.keys
         known = {f"{name}_of": self.key[name] for name in keys}
         known |= {name: pa.array(values.astype(np.int64)) for name, values in of_group.items()}
-        joined = rows.inner_join(ibis.memtable(pa.table(known)), [(n, f"{n}_of") for n in keys])
+        joined = rows.inner_join(small_table(rows, pa.table(known)), [(n, f"{n}_of") for n in keys])
         scores = [score_name(i) for i in self.layout.systems]
         rows = joined.select(ID, BEFORE_THAT, *further, *of_group, *scores)
-        return rows.rename(dict(zip(self._old_scores, scores, strict=True)))
+        return rows.rename(dict(zip(self.old_scores, scores, strict=True)))
 
 
 def _stored(rows: Any) -> Any:
@@ -159,24 +161,3 @@ def needed(layout: Layout) -> list[str]:
     single = [columns.deviation, columns.stratum, columns.weight]
     further = [name for name in single if name is not None]
     return list(dict.fromkeys([*own, *columns.probabilities, *further]))
-
-
-def counted(past: Past, source: Source, layout: Layout) -> pa.Table:
-    """One pass: rows of each kind and earlier score, `n`, and what is predicted of them.
-
-    `differs` are those whose scores are others than before.
-    """
-    with source.reading():
-        rows = past.with_kinds(source, layout, needed(layout))
-        differs: Any = ibis.literal(1, type="int64")
-        if len(layout.systems) == len(past.layout.systems):
-            scores = zip(layout.systems, past._old_scores, strict=True)
-            unlike = [layout.columns.score(rows, i) != rows[old] for i, old in scores]
-            differs = sum((one.cast("int64") for one in unlike[1:]), unlike[0].cast("int64"))
-            differs = (differs > 0).cast("int64").fill_null(0)
-        further = {KIND: rows[KIND], BEFORE_THAT: rows[BEFORE_THAT], DIFFERS: differs}
-        plain = with_votes(rows, layout.columns, further, layout.classes, layout.thresholds)
-        sums = {"n": plain.count(), "differs": plain[DIFFERS].sum(where=plain[KIND].notnull())}
-        sums |= {"votes": plain[VOTES].sum(), "chosen": plain[CHOSEN].sum()}
-        sums = {name: one.fill_null(0) for name, one in sums.items()}
-        return plain.group_by([KIND, BEFORE_THAT]).agg(**sums).to_pyarrow()

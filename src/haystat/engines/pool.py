@@ -22,7 +22,7 @@ from haystat.engines.grid import threshold_grid
 from haystat.engines.labels import labels_of_cells
 from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.outside import near_and_far
-from haystat.engines.passes import Layout, RowOrder, read_groups
+from haystat.engines.passes import Groups, Layout, RowOrder, read_groups
 from haystat.engines.records import Lookup
 from haystat.engines.settings import Settings
 from haystat.engines.sketch import (
@@ -346,7 +346,7 @@ class EnginePool:
     def _sketched(self, layout: Layout) -> Sketch:
         """Count the groups of a layout and fetch the first items of each atom."""
         source = self._source("the items of a measure with thresholds")
-        groups = read_groups(source, layout)
+        groups = self._groups(layout)
         if int(groups.size.sum()) != self.summary.size:
             raise PoolError(
                 f"{source.name} changed between two passes: it had {self.summary.size} rows and "
@@ -355,6 +355,10 @@ class EnginePool:
         atoms, atom_of = make_atoms(layout, groups, self.cut)
         sketch = Sketch(atoms, groups, atom_of, empty_items(len(layout.systems)))
         return self._first_items(layout, sketch, self.settings.seed)
+
+    def _groups(self, layout: Layout) -> Groups:
+        """The groups of rows: one pass."""
+        return read_groups(self._source("the items of a measure with thresholds"), layout)
 
     def _first_items(self, layout: Layout, sketch: Sketch, seed: int) -> Sketch:
         """The sketch with the first items of each atom."""

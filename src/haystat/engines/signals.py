@@ -22,6 +22,7 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import Columns, check_present, prediction_name
 from haystat.engines.grid import step_function
 from haystat.engines.quantiles import BIN, VALUE, in_bins, in_spans, of_bins
+from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
 from haystat.errors import BadOption, BadSignal
 from haystat.pool.signal_places import Counts, Ladder, make_ladder, wanted_stretches
@@ -68,6 +69,11 @@ def place_name(position: int) -> str:
 def band_name(position: int) -> str:
     """Our name of the band of a signal."""
     return f"hs_band{position}"
+
+
+def placed_name(position: int) -> str:
+    """Our name of the sum of the places of a signal."""
+    return f"hs_placed{position}"
 
 
 def checked_signal_columns(given: Any) -> dict[str, str]:
@@ -117,7 +123,7 @@ def with_signals(rows: Any, signals: Sequence[EngineSignal]) -> Any:
             rows = rows.mutate(**{name: place, band: in_band.cast("int64")})
             continue
         known = {"hs_level": list(one.levels), "hs_told": one.place, "hs_told_band": one.band}
-        joined = rows.left_join(ibis.memtable(pa.table(known)), [(name, "hs_level")])
+        joined = rows.left_join(small_table(rows, pa.table(known)), [(name, "hs_level")])
         told = {name: joined.hs_told.fill_null(0), band: joined.hs_told_band.fill_null(0)}
         rows = joined.mutate(**told).drop("hs_level", "hs_told", "hs_told_band")
     return rows

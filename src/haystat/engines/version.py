@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
-from haystat.engines.passes import AGAIN, FRONT, KEPT, RowOrder, wanted_ids
-from haystat.engines.past import BEFORE_THAT, EARLIER, KIND, Past, Told, counted, needed
+from haystat.engines.kinds import Kinds, groups_of, read_kinds
+from haystat.engines.passes import AGAIN, FRONT, KEPT, Groups, Layout, RowOrder, wanted_ids
+from haystat.engines.past import EARLIER, Past, Told, needed
 from haystat.engines.pool import EnginePool, of_atom
 from haystat.engines.signals import EngineSignal, read_signals, signal_of
 from haystat.engines.sketch import plain_id
@@ -59,6 +60,7 @@ class EngineVersion(EnginePool):
     drawn: EngineDrawn
     past: Past
     given: EnginePool
+    kinds: Kinds | None = None
 
     @classmethod
     def following(
@@ -68,8 +70,12 @@ class EngineVersion(EnginePool):
         drawn: EngineDrawn,
         earlier: EngineSignal | None,
         seed: int,
+        kinds: Kinds | None = None,
     ) -> EngineVersion:
-        """The pool with what was drawn before; seed is that of the order of its items."""
+        """The pool with what was drawn before; seed is that of the order of its items.
+
+        kinds: those of its rows, if they have been counted.
+        """
         source = pool.source
         assert source is not None
         version = cls.__new__(cls)
@@ -82,7 +88,17 @@ class EngineVersion(EnginePool):
         source = replace(source, table=joined, before=past.sources())
         settings = replace(pool.settings, seed=seed)
         version.__init__(source, pool.summary, layout, pool.cut, settings, pool.lookup)  # type: ignore[misc]
+        as_counted = len(layout.signals) == len(pool.layout.signals) or (
+            layout.signals[:-1] == pool.layout.signals
+        )
+        version.kinds = kinds if as_counted else None
         return version
+
+    def _groups(self, layout: Layout) -> Groups:
+        """The groups of rows, which were counted with their kinds."""
+        if layout is not self.layout or self.kinds is None or self.kinds.table is None:
+            return super()._groups(layout)
+        return groups_of(self.kinds, layout, self.past.told)
 
     def cells(self, measure: Measure) -> Cells:
         """Group the items that `measure` cannot tell apart and that were equally likely before."""
@@ -174,12 +190,9 @@ class Levels:
     level: IntArray
 
     @classmethod
-    def of(cls, chance: FloatArray, seen: pa.Table, most: int) -> Levels:
+    def of(cls, chance: FloatArray, kinds: Kinds, most: int) -> Levels:
         """From the inclusion probability of each kind (k,), and the rows of each."""
-        kind = seen[KIND].to_numpy(zero_copy_only=False)
-        new = np.isnan(kind.astype(np.float64))
-        found = chance[kind[~new].astype(np.int64)]
-        value = np.unique(np.append(found, 0.0) if new.any() else found)
+        value = np.unique(kinds.value(chance, 0.0))
         inclusion, level = levels_of(value, most)
         return cls(inclusion, value, level)
 
@@ -206,15 +219,15 @@ def following(
     """
     _check(old, pool)
     cells, chance, step, past = _kinds(old, measure, inclusion)
-    seen = counted(past, pool.source, pool.layout)
-    _check_seen(seen, old, pool)
-    levels = Levels.of(chance, seen, most)
-    given, earlier = _earlier(seen, step, past, pool)
+    kinds, anew = read_kinds(past, pool.source, pool.layout)
+    _check_seen(kinds, old, pool)
+    levels = Levels.of(chance, kinds, most)
+    given, earlier = _earlier(kinds, step, anew, pool)
     level = tuple(levels.at(chance).tolist())
     past = replace(past, told=Told(level, int(levels.at(np.zeros(1))[0]), given))
     of_told = inclusion[cells.of_item[list(told.values())]]
     drawn = _drawn(levels, told, of_told, seed, ask_again)
-    version = EngineVersion.following(pool, past, drawn, earlier, order)
+    version = EngineVersion.following(pool, past, drawn, earlier, order, kinds)
     _check_places(version, old.source.name, dict(zip(told, levels.at(of_told), strict=True)))
     return version
 
@@ -241,27 +254,22 @@ def _kinds(
 
 
 def _earlier(
-    seen: pa.Table, step: IntArray, past: Past, pool: EnginePool
+    kinds: Kinds, step: IntArray, anew: bool, pool: EnginePool
 ) -> tuple[tuple[int, ...] | None, EngineSignal | None]:
     """The step of each kind, or None for those of the pool before; the signal that steps make."""
-    n, votes, chosen, differs = (
-        seen[name].to_numpy().astype(np.int64) for name in ("n", "votes", "chosen", "differs")
-    )
-    kind = seen[KIND].to_numpy(zero_copy_only=False).astype(np.float64)
-    anew = bool(differs[~np.isnan(kind)].any())
-    own = np.append(step, 0)[np.where(np.isnan(kind), len(step), kind).astype(np.int64)]
-    before_that = np.nan_to_num(seen[BEFORE_THAT].to_numpy(zero_copy_only=False).astype(float))
-    value = own if anew else before_that.astype(np.int64)
+    value = kinds.value(step, 0) if anew else kinds.before
     given = tuple(step.tolist()) if anew else None
     if len(pool.classes) != 2 or not tells_something(value):
         return (0,) * len(step), None
     known = value > 0
     steps, place = np.unique(value[known], return_inverse=True)
-    size, of_chosen = (np.bincount(place, part[known]).astype(np.int64) for part in (n, chosen))
+    size, of_chosen = (
+        np.bincount(place, part[known]).astype(np.int64) for part in (kinds.n, kinds.chosen)
+    )
     low = steps.astype(np.float64)
-    missing = int(n[~known].sum()), int(chosen[~known].sum())
+    missing = int(kinds.n[~known].sum()), int(kinds.chosen[~known].sum())
     n_systems, n_signals = len(pool.systems), len(pool.layout.signals) + 1
-    threshold = threshold_place(int(votes.sum()), int(n.sum()) * n_systems)
+    threshold = threshold_place(int(kinds.votes.sum()), int(kinds.n.sum()) * n_systems)
     ladder = make_ladder(
         Counts(low, low, size, of_chosen, *missing), threshold, starts_of(n_signals)
     )
@@ -328,15 +336,15 @@ def _check(old: Any, pool: Any) -> None:
         )
 
 
-def _check_seen(seen: pa.Table, old: EnginePool, pool: EnginePool) -> None:
+def _check_seen(kinds: Kinds, old: EnginePool, pool: EnginePool) -> None:
     """Raise unless each row was found once, and some of them in the pool before."""
-    total = int(seen["n"].to_numpy().sum())
+    total = int(kinds.n.sum())
     if total != pool.size:
         raise PoolError(
             f"{pool.size} rows became {total} when they were looked up in the pool before: ids "
             "repeat in one of the tables; give every item an id of its own"
         )
-    if seen[KIND].null_count == seen.num_rows:
+    if kinds.is_new.all():
         raise PoolError(
             f"no id of {pool!r} is an id of the pool before, so that no label can be carried over; "
             "do both tables have the same column of ids?"

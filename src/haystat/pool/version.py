@@ -265,7 +265,7 @@ def stratum_steps(size: IntArray, claimed: FloatArray) -> NDArray[np.uint8]:
     return np.asarray(step.astype(np.uint8))
 
 
-def tells_something(steps: NDArray[np.uint8]) -> bool:
+def tells_something(steps: NDArray[np.integer[Any]]) -> bool:
     """Whether items of some steps can be told apart by them."""
     return len(np.unique(steps[steps > 0])) > 2
 
