@@ -9,6 +9,7 @@ from typing import Any
 import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
@@ -306,23 +307,48 @@ def read_smallest(
     source: Source, layout: Layout, groups: Groups, atom: IntArray, limit: IntArray, order: RowOrder
 ) -> Found:
     """One pass: the rows of each group with u at or below its limit, (G,); none where it is < 0."""
-    wanted = np.flatnonzero(limit >= 0)
-    small = groups.key.take(pa.array(wanted))
-    small = small.append_column(ATOM, pa.array(atom[wanted].astype(np.int64)))
-    small = small.append_column(LIMIT, pa.array(limit[wanted]))
-    renamed = small.rename_columns(
-        [f"{n}_of" if n in layout.keys else n for n in small.schema.names]
-    )
+    further = {ATOM: atom.astype(np.int64), LIMIT: limit}
     with source.reading():
         rows = order.numbered(layout.placed(source.table))
-        joined = rows.join(
-            small_table(rows, renamed), [(name, f"{name}_of") for name in layout.keys], how="inner"
-        )
+        joined = of_groups(rows, layout, groups.key, further, np.flatnonzero(limit >= 0))
         kept = joined.filter(joined[U] <= joined[LIMIT])
         names = [ATOM, U, ID, *(score_name(i) for i in layout.systems)]
         names += [] if layout.weight_range is None else [WEIGHT]
         table = kept.select(*names).to_pyarrow()
     return sorted_found(table, len(layout.systems))
+
+
+MOST_CODES = 2.0**53  # that doubles tell apart
+
+
+def of_groups(
+    rows: Any,
+    layout: Layout,
+    key: pa.Table,
+    further: Mapping[str, NDArray[Any]],
+    wanted: IntArray | None = None,
+) -> Any:
+    """Rows of groups, all or those wanted, with further columns (G,) of these.
+
+    Keys that are whole numbers make one number, which an engine looks up faster than several.
+    """
+    code: Any = 0.0
+    number, total, others = np.zeros(key.num_rows), 1.0, []
+    for name in layout.keys:
+        is_whole = pa.types.is_integer(key[name].type)
+        size = 1.0 + (pc.max(key[name]).as_py() or 0) if is_whole else np.inf
+        if total * size > MOST_CODES:
+            others.append(name)
+            continue
+        code = code * size + rows[name].cast("float64")
+        number, total = number * size + key[name].to_numpy(), total * size
+    known = {"hs_code_of": pa.array(number.astype(np.int64)), **further}
+    known |= {f"{name}_of": key[name] for name in others}
+    small = pa.table(known)
+    small = small if wanted is None else small.take(pa.array(wanted))
+    rows = rows.mutate(hs_code=code.cast("int64"))
+    on = [("hs_code", "hs_code_of"), *((name, f"{name}_of") for name in others)]
+    return rows.inner_join(small_table(rows, small), on)
 
 
 def sorted_found(table: pa.Table, n_systems: int) -> Found:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from haystat.core.arrays import IntArray
 from haystat.engines.columns import ID, score_name
-from haystat.engines.passes import LEVEL, Layout, sought
+from haystat.engines.passes import LEVEL, Layout, of_groups, sought
 from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
 
@@ -135,10 +135,7 @@ class Past:
         """Rows of the pool before with what is known of their groups (G,), and further columns."""
         earlier = table[EARLIER] if self.has_earlier else ibis.null("float64")
         rows = self.layout.placed(table, **{BEFORE_THAT: earlier}, **further)
-        keys = self.layout.keys
-        known = {f"{name}_of": self.key[name] for name in keys}
-        known |= {name: pa.array(values.astype(np.int64)) for name, values in of_group.items()}
-        joined = rows.inner_join(small_table(rows, pa.table(known)), [(n, f"{n}_of") for n in keys])
+        joined = of_groups(rows, self.layout, self.key, of_group)
         scores = [score_name(i) for i in self.layout.systems]
         rows = joined.select(ID, BEFORE_THAT, *further, *of_group, *scores)
         return rows.rename(dict(zip(self.old_scores, scores, strict=True)))

@@ -141,14 +141,17 @@ def read_signals(
     if not given:
         return ()
     _check(source, given, classes)
-    values = {place_name(i): signal_values(source.table, c) for i, c in enumerate(given.values())}
-    plain = with_votes(source.table, columns, values, classes, thresholds)
+
+    def rows_of(column: str, missing: bool = True) -> Any:
+        value = {VALUE: signal_values(source.table, column, missing)}
+        plain = with_votes(source.table, columns, value, classes, thresholds)
+        return plain.select(VALUE, CHOSEN, VOTES)
+
     looks = []
-    for i, (name, column) in enumerate(given.items()):
+    for name, column in given.items():
         span = _span(source, name, column)
         with source.reading():
-            one = {VALUE: plain[place_name(i)], CHOSEN: plain[CHOSEN], VOTES: plain[VOTES]}
-            looks.append(_look(plain.select(**one), name, span))
+            looks.append(_look(rows_of(column), name, span))
     n_predictions = looks[0].total("n") * len(columns.systems)
     threshold = threshold_place(looks[0].total("votes"), n_predictions)
     starts = starts_of(len(given) + n_more)
@@ -157,10 +160,11 @@ def read_signals(
         if source.table[column].type().is_string():
             found.append(_of_levels(look, name, column, threshold, starts, n_predictions))
             continue
+        missing = look.missing["n"] > 0
         with source.reading():
-            counts = _refined(look, threshold, starts)
+            counts = _refined(look, rows_of(column, missing), threshold, starts)
         ladder = make_ladder(counts, threshold, starts)
-        cuts, missing = tuple(ladder.cuts.tolist()), counts.n_missing > 0
+        cuts = tuple(ladder.cuts.tolist())
         found.append(signal_of(name, column, ladder, cuts=cuts, missing=missing))
     return tuple(found)
 
@@ -242,15 +246,13 @@ def _is_finite(end: float | None) -> bool:
 
 @dataclass(frozen=True)
 class Look:
-    """The first pass over a signal: rows by their value, or by the bin of their value.
+    """The first pass over a signal: rows by their value, or by their bin between two ends.
 
-    rows have VALUE, CHOSEN and VOTES, and BIN where `binned`. counted is an Arrow table of the
-    values or bins, ascending, with n, votes, chosen, least and most; missing those of rows that
-    lack the signal.
+    counted is an Arrow table of the values or bins, ascending, with n, votes, chosen, least and
+    most; missing has n, votes and chosen of the rows that lack the signal.
     """
 
-    rows: Any
-    binned: bool
+    span: tuple[float, float] | None
     counted: pa.Table
     missing: Mapping[str, int]
 
@@ -264,7 +266,7 @@ class Look:
 
     def counts(self) -> Counts:
         """The values or bins as stretches."""
-        return _as_counts(self.counted, self.missing["n"], self.missing["chosen"])
+        return _as_counts(self.counted, self.missing)
 
 
 def _look(rows: Any, name: str, span: tuple[float, float] | None) -> Look:
@@ -283,7 +285,7 @@ def _look(rows: Any, name: str, span: tuple[float, float] | None) -> Look:
         raise BadSignal(
             f"signal {name!r} is {least!s} for every item and tells nothing; leave it out"
         )
-    return Look(rows, span is not None, counted, sums)
+    return Look(span, counted, sums)
 
 
 def _by(rows: Any, key: str, most: int | None = None) -> pa.Table:
@@ -324,9 +326,9 @@ def _of_levels(
     return signal_of(name, column, at, levels=tuple(text))
 
 
-def _refined(look: Look, threshold: float, starts: FloatArray) -> Counts:
+def _refined(look: Look, rows: Any, threshold: float, starts: FloatArray) -> Counts:
     """Stretches of values, fine enough for the ladder: those with a cut are single values."""
-    counts, rows = look.counts(), None
+    counts, inside = look.counts(), None
     while True:
         wanted = np.concatenate(wanted_stretches(counts, threshold))
         if len(counts.size) <= len(starts) + 1:
@@ -334,21 +336,23 @@ def _refined(look: Look, threshold: float, starts: FloatArray) -> Counts:
         wanted = np.unique(wanted[~counts.single[wanted]])
         if not len(wanted):
             return counts
-        first = rows is None
-        rows = of_bins(look.rows, look.column(BIN)[wanted]) if first else rows
-        low, high = counts.low[wanted], counts.high[wanted]
-        many = int(counts.size[wanted].sum()) > AT_ONCE
+        many, first = int(counts.size[wanted].sum()) > AT_ONCE, inside is None
+        if inside is None:
+            assert look.span is not None  # values that were counted singly need no further look
+            inside = of_bins(in_bins(rows, *look.span, BINS), look.column(BIN)[wanted])
+        found = inside
         if many or not first:
-            rows_of = in_spans(rows, low, high, max(BINS // len(wanted), 2))
-        table = _by(rows_of if many or not first else rows, BIN if many else VALUE)
-        finer = _as_counts(table, counts.n_missing, counts.chosen_missing)
+            n_bins = max(BINS // len(wanted), 2)
+            found = in_spans(inside, counts.low[wanted], counts.high[wanted], n_bins)
+        finer = _as_counts(_by(found, BIN if many else VALUE), look.missing)
         counts = _replaced(counts, wanted, finer)
 
 
-def _as_counts(table: pa.Table, *missing: int) -> Counts:
+def _as_counts(table: pa.Table, missing: Mapping[str, int]) -> Counts:
     """The stretches that a key tells apart."""
     size, chosen = (table[name].to_numpy().astype(np.int64) for name in ("n", "chosen"))
-    return Counts(table["least"].to_numpy(), table["most"].to_numpy(), size, chosen, *missing)
+    lacking = missing["n"], missing["chosen"]
+    return Counts(table["least"].to_numpy(), table["most"].to_numpy(), size, chosen, *lacking)
 
 
 def _replaced(counts: Counts, wanted: IntArray, finer: Counts) -> Counts:
