@@ -161,6 +161,7 @@ def test_a_pool_without_signals_has_the_fingerprint_it_had(path):
         (["none"], BadSignal, "missing for every item"),
         (["empty"], BadSignal, "missing for every item"),
         (["endless"], BadSignal, "infinite in 1 rows"),
+        (["endless with gaps"], BadSignal, "infinite in 2 rows"),
         (["id", "score", "old", "far"], BadOption, "an engine takes 3 at most"),
         ({"a": hs.signal_from_features(np.eye(3))}, BadOption, "for hs.Pool"),
     ],
@@ -174,6 +175,8 @@ def test_a_useless_signal_is_refused_with_the_reason(
         "empty": np.full(SIZE, "", dtype=object),
         "endless": np.where(np.arange(SIZE) == 7, np.inf, rows["other"]),
     }
+    bad["endless with gaps"] = np.where(np.arange(SIZE) == 8, -np.inf, bad["endless"])
+    bad["endless with gaps"][9] = np.nan
     path = write_rows(tmp_path / "bad.parquet", {**rows, **bad})
     with pytest.raises(error, match=words):
         hs.open_pool(path, id="id", score="score", signals=given)

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 import haystat as hs
 from haystat.cli import app
 from haystat.comparison.change import Effect
+from haystat.engines import kinds
+from haystat.engines.passes import read_groups
 from haystat.errors import BadOption, LogError, PoolChanged, PoolError, StudyError
 from haystat.study import PoolFile, verify
 
@@ -431,3 +433,31 @@ def test_a_change_needs_the_rows(two, rows, label, tmp_path):
     answer(sketched, label, 100)
     with pytest.raises(BadOption, match="open the table itself"):
         hs.change(sketched, run)
+
+
+@pytest.mark.parametrize("names", [(), ("old",)], ids=["alone", "with a signal"])
+@pytest.mark.parametrize("scores", [("v1", "v2"), ("v1", "v2", "v2")], ids=["anew", "as before"])
+@pytest.mark.parametrize("tables", [1, 2])
+def test_groups_of_a_version_follow_from_the_kinds_of_its_rows(
+    tables, scores, names, rows, write_rows, tmp_path, label, monkeypatch
+):
+    paths = [write_rows(tmp_path / f"{k}.parquet", rows) for k in range(tables)]
+    pools = [
+        hs.open_pool(paths[k % tables], id="id", score=score, signals=names, strata=40)
+        for k, score in enumerate(scores)
+    ]
+    run = hs.Evaluation(pools[0], "f1", random_state=1)
+    for pool in pools[1:]:
+        answer(run, label, 100)
+        before, run = run, run.next(pool)
+    version = run.pool
+    assert version.kinds.table is not None
+    found, direct = version.held.sketch.groups, read_groups(version.source, version.layout)
+    assert found.key.equals(direct.key)
+    np.testing.assert_array_equal(found.size, direct.size)
+    np.testing.assert_array_equal(found.signal_sum, direct.signal_sum)
+    np.testing.assert_allclose(found.score_sum, direct.score_sum, rtol=1e-12)
+    monkeypatch.setattr(kinds, "MOST_GROUPS", 10)
+    coarse = before.next(pools[-1])
+    assert coarse.pool.kinds.table is None
+    assert coarse.pool.fingerprint == version.fingerprint

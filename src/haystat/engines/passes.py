@@ -36,10 +36,11 @@ from haystat.engines.signals import (
 )
 from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
-from haystat.engines.weights import HEAVY, light_of, told_apart, weight_code
+from haystat.engines.weights import HEAVY, KINDS, light_of, told_apart, weight_code
 from haystat.errors import BadOption
 
 PLACE, U, ATOM, LIMIT = "hs_place", "hs_u", "hs_atom", "hs_limit"
+CODE = "hs_code"  # of several keys
 LEVEL = "hs_before"  # of the probability of having been drawn before
 MOST_GROUPS = 1 << 20
 STEEPEST = 700.0  # beyond which exp() leaves the range of a double
@@ -80,6 +81,19 @@ class Layout:
         level = [LEVEL] if self.levels else []
         heavy = [HEAVY] if self.weight_range else []
         return [PLACE, *predictions, *facts, *bin_names(self), *band_names(self), *level, *heavy]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many values the keys have that are whole numbers from 0.
+
+        Engines group and look up rows by one number for all of these, which is faster.
+        """
+        found = {prediction_name(i): len(self.classes) for i in self.systems if self.classes}
+        if self.ladders:
+            found[PLACE] = 1 + sum(len(grid.edges) for _, grid in self.ladders)
+        found |= {f"hs_bin{i}": 1 + len(grid.edges) for i, (_, grid) in enumerate(self.bins)}
+        found |= {band_name(i): 1 + max(one.band) for i, one in enumerate(self.signals)}
+        return _fitting(found | ({HEAVY: KINDS.size} if self.weight_range else {}))
 
     def placed(self, table: Any, **further: Any) -> Any:
         """The rows under our names, with their keys and further columns."""
@@ -205,8 +219,11 @@ def _signal_sum(table: pa.Table, signals: Sequence[EngineSignal]) -> IntArray | 
 
 def grouped(rows: Any, layout: Layout, sums: Mapping[str, Any]) -> pa.Table:
     """Sums of each group, in the order of the keys: engines return groups in any order."""
-    table = rows.group_by(layout.keys).agg(**sums).limit(MOST_GROUPS + 1).to_pyarrow()
-    return table.sort_by([(name, "ascending") for name in layout.keys])
+    sizes = layout.sizes
+    others = [name for name in layout.keys if name not in sizes]
+    keys = [_row_code(rows, sizes).name(CODE), *others] if sizes else others
+    found = rows.group_by(keys).agg(**sums).limit(MOST_GROUPS + 1).to_pyarrow()
+    return _decoded(found, sizes).sort_by([(name, "ascending") for name in layout.keys])
 
 
 def checked_few(table: pa.Table, layout: Layout) -> pa.Table:
@@ -318,9 +335,6 @@ def read_smallest(
     return sorted_found(table, len(layout.systems))
 
 
-MOST_CODES = 2.0**53  # that doubles tell apart
-
-
 def of_groups(
     rows: Any,
     layout: Layout,
@@ -328,27 +342,50 @@ def of_groups(
     further: Mapping[str, NDArray[Any]],
     wanted: IntArray | None = None,
 ) -> Any:
-    """Rows of groups, all or those wanted, with further columns (G,) of these.
-
-    Keys that are whole numbers make one number, which an engine looks up faster than several.
-    """
-    code: Any = 0.0
-    number, total, others = np.zeros(key.num_rows), 1.0, []
-    for name in layout.keys:
-        is_whole = pa.types.is_integer(key[name].type)
-        size = 1.0 + (pc.max(key[name]).as_py() or 0) if is_whole else np.inf
-        if total * size > MOST_CODES:
-            others.append(name)
-            continue
-        code = code * size + rows[name].cast("float64")
-        number, total = number * size + key[name].to_numpy(), total * size
-    known = {"hs_code_of": pa.array(number.astype(np.int64)), **further}
-    known |= {f"{name}_of": key[name] for name in others}
+    """Rows of groups, all or those wanted, with further columns (G,) of these."""
+    sizes = layout.sizes
+    if LEVEL in layout.keys:
+        sizes = _fitting({**sizes, LEVEL: 1 + (pc.max(key[LEVEL]).as_py() or 0)})
+    arrays = {name: key[name].to_numpy().astype(np.int64) for name in sizes}
+    others = [name for name in layout.keys if name not in sizes]
+    known = {f"{name}_of": key[name] for name in others} | dict(further)
+    on: list[Any] = [(name, f"{name}_of") for name in others]
+    if sizes:
+        known["hs_code_of"] = pa.array(_code(arrays, sizes))
+        on.append((_row_code(rows, sizes), "hs_code_of"))
     small = pa.table(known)
     small = small if wanted is None else small.take(pa.array(wanted))
-    rows = rows.mutate(hs_code=code.cast("int64"))
-    on = [("hs_code", "hs_code_of"), *((name, f"{name}_of") for name in others)]
     return rows.inner_join(small_table(rows, small), on)
+
+
+def _fitting(sizes: Mapping[str, int]) -> dict[str, int]:
+    """The first of some sizes, whose product a double can count."""
+    total = np.cumprod(np.array(list(sizes.values()), dtype=np.float64))
+    return dict(list(sizes.items())[: int(np.searchsorted(total, 2.0**53))])
+
+
+def _code(columns: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
+    """One number for the values of some columns, each below its size."""
+    names = list(sizes)
+    code = columns[names[0]]
+    for name in names[1:]:
+        code = code * sizes[name] + columns[name]
+    return code
+
+
+def _row_code(rows: Any, sizes: Mapping[str, int]) -> Any:
+    """The CODE of rows; in doubles, as step_function adds up."""
+    return _code({name: rows[name].cast("float64") for name in sizes}, sizes).cast("int64")
+
+
+def _decoded(table: pa.Table, sizes: Mapping[str, int]) -> pa.Table:
+    """A table with keys besides their CODE."""
+    code = None
+    for name, size in reversed(list(sizes.items())):
+        code = table[CODE].to_numpy().astype(np.int64) if code is None else code
+        code, value = np.divmod(code, size)
+        table = table.append_column(name, pa.array(value))
+    return table
 
 
 def sorted_found(table: pa.Table, n_systems: int) -> Found:
