@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import haystat as hs
-from haystat.engines import Unblocked
-from haystat.engines import signals as engine_signals
+from haystat.engines import Unblocked, signal_cuts
 from haystat.errors import BadOption, BadSignal, UnknownName
 from haystat.measures import F1
 from haystat.study import PoolFile
@@ -81,8 +80,8 @@ def test_spark_does_the_same(rows, path, spark, run_draws):
 
 
 def test_bins_are_cut_until_every_wanted_value_is_known(rows, path, run_draws, monkeypatch):
-    monkeypatch.setattr(engine_signals, "AT_ONCE", 20)
-    monkeypatch.setattr(engine_signals, "BINS", 256)
+    monkeypatch.setattr(signal_cuts, "AT_ONCE", 20)
+    monkeypatch.setattr(signal_cuts, "BINS", 256)
     assert_same(rows, path, ["old", "far"], run_draws)
     assert_same(rows, path, ["steps"], run_draws)
 

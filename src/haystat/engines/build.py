@@ -11,14 +11,14 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.core.progress import progress_bar
 from haystat.engines.checks import Summary, check_duplicates, read_summary
 from haystat.engines.columns import Columns
+from haystat.engines.layout import Layout
 from haystat.engines.near import near_pairs
-from haystat.engines.passes import Layout
 from haystat.engines.pool import EnginePool
 from haystat.engines.quantiles import values_of_ranks
 from haystat.engines.records import make_lookup
 from haystat.engines.settings import Settings
 from haystat.engines.side_tables import Side, Unblocked
-from haystat.engines.signals import read_signals
+from haystat.engines.signal_cuts import read_signals
 from haystat.engines.source import Source, find_source
 from haystat.engines.strata import Cut, make_cut
 from haystat.engines.unblocked import UnblockedPool, check_members, check_unblocked, make_space

@@ -19,7 +19,8 @@ from haystat.core.arrays import IntArray
 from haystat.core.progress import progress_bar
 from haystat.engines.checks import Summary
 from haystat.engines.columns import Columns, prediction_name
-from haystat.engines.passes import PLACE, Found, Groups, Layout
+from haystat.engines.layout import PLACE, Layout
+from haystat.engines.passes import Found, Groups
 from haystat.engines.pool import EnginePool
 from haystat.engines.records import Lookup
 from haystat.engines.settings import Settings

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from haystat.core.arrays import BoolArray, IntArray
 from haystat.engines.columns import prediction_name, score_name
 from haystat.engines.grid import Grid
-from haystat.engines.passes import LEVEL, MOST_GROUPS, Groups, Layout, as_groups, read_sums
+from haystat.engines.layout import LEVEL, Layout
+from haystat.engines.passes import MOST_GROUPS, Groups, as_groups, read_sums
 from haystat.engines.past import BEFORE_THAT, EARLIER, KIND, Past, needed
 from haystat.engines.signals import EngineSignal, band_name, placed_name
 from haystat.engines.source import Source

@@ -9,7 +9,8 @@ import numpy as np
 from haystat.core.arrays import IntArray
 from haystat.engines.checks import Fault, refuse
 from haystat.engines.columns import check_labels, check_present, has_label, is_class
-from haystat.engines.passes import Groups, Layout, grouped, stacked
+from haystat.engines.layout import Layout
+from haystat.engines.passes import Groups, grouped, stacked
 from haystat.engines.sketch_items import CellOf
 from haystat.engines.source import Source
 from haystat.errors import BadOption, PoolChanged, UnknownLabel

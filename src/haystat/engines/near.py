@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from haystat.core.arguments import several_names
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import mean_of
-from haystat.engines.passes import Layout, claimed_shares
+from haystat.engines.layout import Layout
+from haystat.engines.passes import claimed_shares
 from haystat.engines.side_tables import Unblocked
 from haystat.engines.source import Source, find_source
 from haystat.errors import BadOption, PoolError

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.engines.layout import PLACE
 from haystat.engines.near import Near
-from haystat.engines.passes import PLACE, Groups
+from haystat.engines.passes import Groups
 from haystat.engines.sketch import Sketch, take
 
 FAR = -1  # in place of the place of a group, of the pairs that are not near

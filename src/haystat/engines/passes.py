@@ -13,119 +13,31 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
+from haystat.engines.codes import CODE, code_of, decoded, fitting, row_code
 from haystat.engines.columns import (
     DEVIATION,
     ID,
-    STRATUM,
     WEIGHT,
-    Columns,
-    fact_name,
-    prediction_name,
     score_name,
     share_name,
 )
-from haystat.engines.grid import Grid, clipped, with_reached
+from haystat.engines.grid import clipped
+from haystat.engines.layout import LEVEL, Layout
 from haystat.engines.permanent_numbers import with_number
 from haystat.engines.signals import (
     EngineSignal,
     band_name,
     place_name,
     placed_name,
-    signal_values,
-    with_signals,
 )
 from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
-from haystat.engines.weights import HEAVY, KINDS, light_of, told_apart, weight_code
+from haystat.engines.weights import HEAVY, light_of, told_apart
 from haystat.errors import BadOption
 
-PLACE, U, ATOM, LIMIT = "hs_place", "hs_u", "hs_atom", "hs_limit"
-CODE = "hs_code"  # of several keys
-LEVEL = "hs_before"  # of the probability of having been drawn before
+U, ATOM, LIMIT = "hs_u", "hs_atom", "hs_limit"
 MOST_GROUPS = 1 << 20
 STEEPEST = 700.0  # beyond which exp() leaves the range of a double
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How rows are put into groups.
-
-    ladders: the columns of ours that are located, each on its grid; the place of a row is the sum.
-    Without any it is the stratum that a column gives.
-    bins: (system, grid) of further thresholds that a measure looks at. thresholds: from which
-    score a system predicts class 1, where no predictions are given. scales: whether each score is
-    a probability. levels: whether rows have a level, and are told apart by it. weight_range: the
-    smallest weight above 0 and the largest, where rows have weights.
-    """
-
-    columns: Columns
-    classes: tuple[Any, ...]
-    thresholds: tuple[float, ...]
-    ladders: tuple[tuple[str, Grid], ...]
-    probabilities: tuple[bool, ...]
-    bins: tuple[tuple[int, Grid], ...] = ()
-    signals: tuple[EngineSignal, ...] = ()
-    levels: bool = False
-    weight_range: tuple[float, float] | None = None
-
-    @property
-    def systems(self) -> range:
-        """Numbers of the systems."""
-        return range(len(self.columns.systems))
-
-    @property
-    def keys(self) -> list[str]:
-        """Names of the columns that tell groups apart."""
-        predictions = [prediction_name(i) for i in self.systems] if self.classes else []
-        facts = [fact_name(i) for i in range(len(self.columns.facts))]
-        level = [LEVEL] if self.levels else []
-        heavy = [HEAVY] if self.weight_range else []
-        return [PLACE, *predictions, *facts, *bin_names(self), *band_names(self), *level, *heavy]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """How many values the keys have that are whole numbers from 0.
-
-        Engines group and look up rows by one number for all of these, which is faster.
-        """
-        found = {prediction_name(i): len(self.classes) for i in self.systems if self.classes}
-        if self.ladders:
-            found[PLACE] = 1 + sum(len(grid.edges) for _, grid in self.ladders)
-        found |= {f"hs_bin{i}": 1 + len(grid.edges) for i, (_, grid) in enumerate(self.bins)}
-        found |= {band_name(i): 1 + max(one.band) for i, one in enumerate(self.signals)}
-        return _fitting(found | ({HEAVY: KINDS.size} if self.weight_range else {}))
-
-    def placed(self, table: Any, **further: Any) -> Any:
-        """The rows under our names, with their keys and further columns."""
-        further |= {
-            place_name(i): signal_values(table, one.column, one.missing)
-            for i, one in enumerate(self.signals)
-        }
-        further |= {LEVEL: table[LEVEL]} if self.levels else {}
-        rows = self.columns.plain(table, self.classes, self.thresholds, **further)
-        rows = with_signals(rows, self.signals)
-        if self.weight_range is not None:
-            rows = rows.mutate(**{HEAVY: weight_code(rows[WEIGHT], self.weight_range)})
-        places = []
-        for position, (column, grid) in enumerate(self.ladders):
-            places.append(f"hs_place{position}")
-            rows = with_reached(rows, column, grid, places[-1])
-        for name, (system, grid) in zip(bin_names(self), self.bins, strict=True):
-            rows = with_reached(rows, score_name(system), grid, name)
-        total = rows[places[0]] if places else rows[STRATUM]
-        for place in places[1:]:
-            total = total + rows[place]
-        return rows.mutate(**{PLACE: total}).drop(*places)
-
-
-def bin_names(layout: Layout) -> list[str]:
-    """Names of the columns that count the thresholds reached."""
-    return [f"hs_bin{i}" for i in range(len(layout.bins))]
-
-
-def band_names(layout: Layout) -> list[str]:
-    """Names of the columns with the bands of signals."""
-    return [band_name(i) for i in range(len(layout.signals))]
 
 
 @dataclass(frozen=True)
@@ -221,9 +133,9 @@ def grouped(rows: Any, layout: Layout, sums: Mapping[str, Any]) -> pa.Table:
     """Sums of each group, in the order of the keys: engines return groups in any order."""
     sizes = layout.sizes
     others = [name for name in layout.keys if name not in sizes]
-    keys = [_row_code(rows, sizes).name(CODE), *others] if sizes else others
+    keys = [row_code(rows, sizes).name(CODE), *others] if sizes else others
     found = rows.group_by(keys).agg(**sums).limit(MOST_GROUPS + 1).to_pyarrow()
-    return _decoded(found, sizes).sort_by([(name, "ascending") for name in layout.keys])
+    return decoded(found, sizes).sort_by([(name, "ascending") for name in layout.keys])
 
 
 def checked_few(table: pa.Table, layout: Layout) -> pa.Table:
@@ -345,47 +257,17 @@ def of_groups(
     """Rows of groups, all or those wanted, with further columns (G,) of these."""
     sizes = layout.sizes
     if LEVEL in layout.keys:
-        sizes = _fitting({**sizes, LEVEL: 1 + (pc.max(key[LEVEL]).as_py() or 0)})
+        sizes = fitting({**sizes, LEVEL: 1 + (pc.max(key[LEVEL]).as_py() or 0)})
     arrays = {name: key[name].to_numpy().astype(np.int64) for name in sizes}
     others = [name for name in layout.keys if name not in sizes]
     known = {f"{name}_of": key[name] for name in others} | dict(further)
     on: list[Any] = [(name, f"{name}_of") for name in others]
     if sizes:
-        known["hs_code_of"] = pa.array(_code(arrays, sizes))
-        on.append((_row_code(rows, sizes), "hs_code_of"))
+        known["hs_code_of"] = pa.array(code_of(arrays, sizes))
+        on.append((row_code(rows, sizes), "hs_code_of"))
     small = pa.table(known)
     small = small if wanted is None else small.take(pa.array(wanted))
     return rows.inner_join(small_table(rows, small), on)
-
-
-def _fitting(sizes: Mapping[str, int]) -> dict[str, int]:
-    """The first of some sizes, whose product a double can count."""
-    total = np.cumprod(np.array(list(sizes.values()), dtype=np.float64))
-    return dict(list(sizes.items())[: int(np.searchsorted(total, 2.0**53))])
-
-
-def _code(columns: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
-    """One number for the values of some columns, each below its size."""
-    names = list(sizes)
-    code = columns[names[0]]
-    for name in names[1:]:
-        code = code * sizes[name] + columns[name]
-    return code
-
-
-def _row_code(rows: Any, sizes: Mapping[str, int]) -> Any:
-    """The CODE of rows; in doubles, as step_function adds up."""
-    return _code({name: rows[name].cast("float64") for name in sizes}, sizes).cast("int64")
-
-
-def _decoded(table: pa.Table, sizes: Mapping[str, int]) -> pa.Table:
-    """A table with keys besides their CODE."""
-    code = None
-    for name, size in reversed(list(sizes.items())):
-        code = table[CODE].to_numpy().astype(np.int64) if code is None else code
-        code, value = np.divmod(code, size)
-        table = table.append_column(name, pa.array(value))
-    return table
 
 
 def sorted_found(table: pa.Table, n_systems: int) -> Found:

@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from haystat.core.arrays import IntArray
 from haystat.engines.columns import ID, score_name
-from haystat.engines.passes import LEVEL, Layout, of_groups, sought
+from haystat.engines.layout import LEVEL, Layout
+from haystat.engines.passes import of_groups, sought
 from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
 

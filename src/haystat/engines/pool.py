@@ -20,9 +20,10 @@ from haystat.engines.checks import Summary
 from haystat.engines.fingerprint import digest_of
 from haystat.engines.grid import threshold_grid
 from haystat.engines.labels import labels_of_cells
+from haystat.engines.layout import Layout
 from haystat.engines.moments import binned_losses, binned_number_losses
 from haystat.engines.outside import near_and_far
-from haystat.engines.passes import Groups, Layout, RowOrder, read_groups
+from haystat.engines.passes import Groups, RowOrder, read_groups
 from haystat.engines.records import Lookup
 from haystat.engines.settings import Settings
 from haystat.engines.sketch import (

@@ -17,17 +17,8 @@ from numpy.typing import NDArray
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.checks import refuse_duplicates
 from haystat.engines.columns import Columns, fact_name, prediction_name
-from haystat.engines.passes import (
-    LEVEL,
-    PLACE,
-    Found,
-    Groups,
-    Layout,
-    RowOrder,
-    band_names,
-    bin_names,
-    read_smallest,
-)
+from haystat.engines.layout import LEVEL, PLACE, Layout, band_names, bin_names
+from haystat.engines.passes import Found, Groups, RowOrder, read_smallest
 from haystat.engines.signals import EngineSignal
 from haystat.engines.source import Source
 from haystat.engines.strata import Cut

@@ -21,7 +21,8 @@ from haystat.engines import checksum
 from haystat.engines.checks import Summary
 from haystat.engines.columns import ID, WEIGHT, Columns, score_name
 from haystat.engines.grid import Grid
-from haystat.engines.passes import ATOM, Groups, Layout, U, sorted_found
+from haystat.engines.layout import Layout
+from haystat.engines.passes import ATOM, Groups, U, sorted_found
 from haystat.engines.records import Lookup
 from haystat.engines.signals import EngineSignal
 from haystat.engines.sketch import Atoms, Sketch

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
-from haystat.engines.passes import Layout, own_u
+from haystat.engines.layout import Layout
+from haystat.engines.passes import own_u
 from haystat.engines.sketch import Sketch
 from haystat.errors import UnknownItem
 from haystat.measures.outputs import Outputs

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.engines.columns import PAIR_SIGN, Columns
+from haystat.engines.layout import PLACE, Layout
 from haystat.engines.near import NONE, Near
 from haystat.engines.outside import FAR, near_stratum, with_outside, without_outside
-from haystat.engines.passes import PLACE, Found, Layout, id_array
+from haystat.engines.passes import Found, id_array
 from haystat.engines.pool import EnginePool
 from haystat.engines.records import blocked_among
 from haystat.engines.side_tables import Unblocked

@@ -18,10 +18,12 @@ import pyarrow as pa
 from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.engines.kinds import Kinds, groups_of, read_kinds
-from haystat.engines.passes import AGAIN, FRONT, KEPT, Groups, Layout, RowOrder, wanted_ids
+from haystat.engines.layout import Layout
+from haystat.engines.passes import AGAIN, FRONT, KEPT, Groups, RowOrder, wanted_ids
 from haystat.engines.past import EARLIER, Past, Told, needed
 from haystat.engines.pool import EnginePool, of_atom
-from haystat.engines.signals import EngineSignal, read_signals, signal_of
+from haystat.engines.signal_cuts import read_signals
+from haystat.engines.signals import EngineSignal, signal_of
 from haystat.engines.sketch import plain_id
 from haystat.engines.sketch_items import CellOf
 from haystat.errors import BadOption, PoolChanged, PoolError
