@@ -1,11 +1,12 @@
 """What signals are worth: the error of F1 with them over that without.
 
-python bench/signals.py [--repeats 200] [--only kdd-smtp] [--kinds systems,noise,reversed,ten,time]
+python bench/signals.py [--repeats 200] [--only kdd-smtp] [--kinds systems,together,noise,…]
 python bench/signals.py --kinds sweep,blind,features [--repeats 200]
 
 systems: every pool of the shared folder with several systems, each of them evaluated with the
 others as signals; with --unaided 0.5,0.125 also by designs that spread another share of the labels
-as if there were no signals. noise, reversed, ten: the same pools with one signal that knows
+as if there were no signals. together: each of them evaluated in one pool of all, without signals.
+noise, reversed, ten: the same pools with one signal that knows
 nothing, with the other systems turned upside down, with ten signals that know nothing. time: of a
 stage.
 sweep: pools whose tail is empty, with a judge that flags 90% of the positives and 0.2% of the
@@ -64,6 +65,7 @@ KINDS: dict[str, Callable[[pd.DataFrame, str], Signals]] = {
     "reversed": upside_down,
     "ten": ten,
 }
+TOGETHER = "together"
 
 
 def evaluated(only: str) -> Iterator[tuple[str, pd.DataFrame, str]]:
@@ -75,20 +77,34 @@ def evaluated(only: str) -> Iterator[tuple[str, pd.DataFrame, str]]:
                 yield f"{path.stem} {own}", frame, own
 
 
+def with_signals(frame: pd.DataFrame, own: str, signals: Signals) -> hs.Pool:
+    """A pool of one system, and what helps."""
+    scores = frame[f"score_{own}"].to_numpy(float)
+    return hs.Pool(
+        {own: scores}, {own: frame[f"pred_{own}"].to_numpy(int)}, signals=signals or None
+    )
+
+
+def of_all(frame: pd.DataFrame, own: str) -> hs.Pool:
+    """A pool of all systems, the one that is evaluated first."""
+    names = [own, *systems(frame, own)]
+    scores, hard = (
+        {name: frame[f"{kind}_{name}"].to_numpy() for name in names} for kind in ("score", "pred")
+    )
+    return hs.Pool(scores, {name: values.astype(int) for name, values in hard.items()})
+
+
 def measured(
-    frame: pd.DataFrame, own: str, signals: Signals, repeats: int, design: Assisted
+    pool: hs.Pool, own: str, labels: pd.Series, repeats: int, design: Assisted
 ) -> pd.DataFrame:
     """Errors, coverage and widths at the budgets."""
-    scores = frame[f"score_{own}"].to_numpy(float)
-    predictions = frame[f"pred_{own}"].to_numpy(int)
-    pool = hs.Pool(scores, predictions, signals=signals or None)
-    labels = frame["label"].to_numpy(int)
     options = {"designs": [design], "budgets": list(BUDGETS), "repeats": repeats}
-    return hs.simulate(pool, labels, measure="f1", random_state=0, **options)
+    measure = hs.measures.F1(system=own)
+    return hs.simulate(pool, labels.to_numpy(int), measure=measure, random_state=0, **options)
 
 
 def compare(
-    kinds: dict[str, tuple[Callable[[pd.DataFrame, str], Signals], Assisted]],
+    kinds: dict[str, tuple[Callable[[pd.DataFrame, str], Signals] | None, Assisted]],
     only: str,
     repeats: int,
 ) -> None:
@@ -96,11 +112,14 @@ def compare(
     ratios: dict[str, list[np.ndarray]] = {kind: [] for kind in kinds}
     covered: dict[str, list[np.ndarray]] = {kind: [] for kind in ["without", *kinds]}
     for name, frame, own in evaluated(only):
-        without = measured(frame, own, {}, repeats, Assisted())
+        one, labels = with_signals(frame, own, {}), frame["label"]
+        without = measured(one, own, labels, repeats, Assisted())
         covered["without"].append(without.coverage.to_numpy())
         print(f"{name}\n  without       {_line(without)}", flush=True)
         for kind, (signals, design) in kinds.items():
-            found = measured(frame, own, signals(frame, own), repeats, design)
+            several = signals is None
+            pool = of_all(frame, own) if several else with_signals(frame, own, signals(frame, own))
+            found = measured(pool, own, labels, repeats, design)
             old, new = (np.maximum(part.mse.to_numpy(), SMALLEST) for part in (without, found))
             beyond = found.mse_low.to_numpy() > 1.15 * without.mse_high.to_numpy()
             ratios[kind].append(np.clip(old / new, 1 / MOST, MOST))
@@ -293,11 +312,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--only", default="")
-    parser.add_argument("--kinds", default="systems,noise,reversed,ten,time")
+    parser.add_argument("--kinds", default="systems,together,noise,reversed,ten,time")
     parser.add_argument("--unaided", default="")
     given = parser.parse_args()
     kinds = given.kinds.split(",")
-    compared = {kind: (KINDS[kind], Assisted()) for kind in kinds if kind in KINDS}
+    compared: dict[str, Any] = {k: (KINDS[k], Assisted()) for k in kinds if k in KINDS}
+    if TOGETHER in kinds:
+        compared[TOGETHER] = (None, Assisted())
     for share in filter(None, given.unaided.split(",")):
         compared[f"unaided {share}"] = (systems, Assisted(unaided=float(share)))
     if compared:
