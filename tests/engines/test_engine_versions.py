@@ -17,7 +17,7 @@ from haystat.cli import app
 from haystat.comparison.change import Effect
 from haystat.engines import kinds
 from haystat.engines.passes import read_groups
-from haystat.errors import BadOption, LogError, PoolChanged, PoolError, StudyError
+from haystat.errors import BadOption, DuplicateId, LogError, PoolChanged, PoolError, StudyError
 from haystat.study import PoolFile, verify
 
 SIZE = 4000
@@ -232,8 +232,7 @@ def test_the_command_goes_on_from_a_table(two, tmp_path, label):
         assert not {one.item for one in later.answers} & set(answer(later, label, 20))
     given = ["next", str(path), two[1], "--add"]
     made = CliRunner().invoke(app, given)
-    assert isinstance(made.exception, BadOption)
-    assert "with all rows as the next version" in str(made.exception)
+    assert isinstance(made.exception, DuplicateId)
 
 
 def test_the_command_goes_on_from_table_to_table_of_a_database(two, tmp_path, label, monkeypatch):
@@ -295,7 +294,7 @@ def test_a_process_killed_while_it_adds_a_version_loses_nothing(two, tmp_path, l
 @pytest.mark.parametrize(
     ("kind", "error", "words"),
     [
-        ("memory", BadOption, r"next\(\) takes two"),
+        ("memory", BadOption, r"next\(\) and extend\(\) take two"),
         ("sketch", BadOption, "is a sketch whose table is not here"),
         ("others", PoolError, "is an id of the pool before"),
         ("texts", PoolError, "ids were of type"),

@@ -110,8 +110,9 @@ def test_what_cannot_be_added_is_said(run, tmp_path):
             run("next", "s.haystat", *words)
     with pytest.raises(BadOption, match="ids"):
         PoolFile("a.csv", ("score",), more=("b.csv",))
-    with pytest.raises(BadOption, match="engine"):
-        PoolFile("a.csv", ("score",), id="id", more=("b.csv",), engine="duckdb")
+    given = {"more": ("b.csv",), "engine": "duckdb", "unblocked": ("r.csv",)}
+    with pytest.raises(BadOption, match="not to pairs some of which were not blocked"):
+        PoolFile("a.csv", ("score",), id="id", **given)
 
 
 def test_the_alarm_of_a_study_is_that_of_its_days(run, tmp_path):

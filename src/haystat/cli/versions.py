@@ -38,6 +38,7 @@ def next_version(
     show: list[str] = typer.Option([], help="Columns the labeller sees, if they are others now."),
     threshold: float | None = typer.Option(None, help="Score from which one is positive now."),
     table: str | None = typer.Option(None, help="Table of a DuckDB file, if it is another now."),
+    engine: str | None = typer.Option(None, help="The study's; its versions keep it."),
     measure: str | None = typer.Option(None, help="Another measure than the study's."),
     max_age: str | None = typer.Option(None, help="Leave out labels older than 90d, 12h, 4w."),
     ask_again: float = ASK_AGAIN,
@@ -67,6 +68,11 @@ def next_version(
         if known is None:
             raise BadOption(
                 f"{study} was made from a pool in memory; use Study.next in Python instead"
+            )
+        if engine is not None and engine != known.engine:
+            raise BadOption(
+                f"--engine is {engine!r} and the study has {known.engine!r}; its versions are read "
+                "as it is: leave out --engine"
             )
         source = _further(known, pool, window, others) if add else known.anew(str(pool), **others)
         if window is not None and not add:

@@ -11,6 +11,7 @@ from haystat.core.arrays import FloatArray, IntArray
 from haystat.core.progress import progress_bar
 from haystat.engines.checks import Summary, check_duplicates, read_summary
 from haystat.engines.columns import Columns
+from haystat.engines.joined import Joined, find_rows
 from haystat.engines.layout import Layout
 from haystat.engines.near import near_pairs
 from haystat.engines.pool import EnginePool
@@ -103,9 +104,10 @@ def make_pool(
     signals: Mapping[str, str],
     sides: Mapping[str, Side] | None,
     unblocked: Unblocked | None,
-    table: str | None,
-    engine: Any,
-    progress: bool,
+    table: str | None = None,
+    engine: Any = None,
+    window: Any = None,
+    progress: bool = False,
 ) -> EnginePool:
     """Look at the rows once for their range and faults, once for their ids, then sketch them."""
     if unblocked is not None:
@@ -123,7 +125,10 @@ def make_pool(
                 "blocks have none; leave out signals, or unblocked"
             )
     with progress_bar("passes", 3, shown=progress) as advance:
-        rows = find_source(source, table, engine)
+        names = [*columns.named, *signals.values(), *(sides or ())]
+        rows = find_rows(source, table, engine, window, names)
+        if unblocked is not None and isinstance(rows, Joined):
+            raise BadOption("pairs that were not blocked are those of one table; name no further")
         summary = read_summary(rows, columns, options.labels)
         advance(1)
         check_duplicates(rows, columns, summary.size)

@@ -35,6 +35,14 @@ class Columns:
     weight: str | None = field(default=None, repr=False)  # old fingerprints are of the others
 
     @property
+    def named(self) -> list[str]:
+        """All columns, each once."""
+        single = [self.deviation, self.stratum, self.weight]
+        several = [*self.id, *self.scores, *self.predictions, *self.facts, *self.show]
+        given = [*several, *self.probabilities, *(name for name in single if name is not None)]
+        return list(dict.fromkeys(given))
+
+    @property
     def systems(self) -> tuple[str, ...]:
         """Names of the systems: their columns of scores, or else of predictions."""
         return self.scores or self.predictions
@@ -166,11 +174,11 @@ def is_class(column: Any, classes: Sequence[Any]) -> Any:
     return _without_booleans(column).isin([_literal(c) for c in classes]).fill_null(False)
 
 
-def check_present(name: str, schema: Any) -> None:
+def check_present(name: str, schema: Any, table: str = "the table") -> None:
     """Raise unless a table has the column."""
     if name not in schema.names:
         listed = ", ".join(schema.names[:20]) + (" …" if len(schema.names) > 20 else "")
-        raise UnknownName(f"no column {name!r}; the table has {listed}")
+        raise UnknownName(f"no column {name!r}; {table} has {listed}")
 
 
 def check_id(name: str, kind: Any, alone: bool = True) -> None:

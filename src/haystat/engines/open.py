@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from haystat.core.arguments import checked_text, several_names
 from haystat.engines.extras import needed
-from haystat.errors import PoolChanged
+from haystat.errors import BadOption, PoolChanged
 from haystat.pool.cells import FIRST_CANDIDATES
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def open_pool(
     signals: Sequence[str] | Mapping[str, str] = (),
     weight: str | None = None,
     table: str | None = None,
+    window: tuple[str, Any] | None = None,
     engine: Any = None,
     threshold: float | None = None,
     strata: int | str = 256,
@@ -49,7 +50,7 @@ def open_pool(
 
     source: a Parquet or CSV file, a pattern such as "dir/*.parquet", a DuckDB file and its
         `table`, an Ibis table of any backend, a Spark data frame, or a sketch that
-        `EnginePool.save` or `haystat sketch` wrote.
+        `EnginePool.save` or `haystat sketch` wrote; or a list of files, whose rows make one pool.
     id: column of whole numbers or texts, all different; two columns are the two ids of a pair.
     score, prediction: a column, or one for each of several systems, named like their scores, or
         like their predictions if there are no scores.
@@ -63,6 +64,8 @@ def open_pool(
     weight: column with what each item counts (views, money), at least 0; all measures are then
         weighted.
     deviation: column with the standard deviation of each predicted number.
+    window: a column and a length, such as ("day", 30), to leave out rows whose column is that far
+        below the largest.
     engine: "duckdb" in this process; "spark", a Spark session or master for files on a cluster.
     strata: how many strata to cut, or the column with the stratum of each item.
     candidates: about how many items of each cell to fetch at once.
@@ -71,6 +74,8 @@ def open_pool(
     needed("pyarrow", "a pool too big for memory")
     needed("ibis", "a pool too big for memory")
     if isinstance(source, str | Path) and str(source).endswith(SKETCH):
+        if window is not None:
+            raise BadOption("a window is laid over rows, not over a sketch; open the table itself")
         return _from_sketch(Path(source))
     from haystat.engines.build import check_columns, checked_options, make_pool
     from haystat.engines.columns import Columns
@@ -101,6 +106,7 @@ def open_pool(
         unblocked=unblocked,
         table=table,
         engine=engine,
+        window=window,
         progress=progress,
     )
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from haystat.core.arrays import IntArray
 from haystat.engines.columns import ID, score_name
+from haystat.engines.joined import Joined, common, holds, others, stacked
 from haystat.engines.layout import LEVEL, Layout
 from haystat.engines.passes import of_groups, sought
 from haystat.engines.small_tables import small_table
@@ -97,15 +98,33 @@ class Past:
         kept = [KIND, BEFORE_THAT, *self.old_scores]
         if self.source.same_rows(source):
             return self._same_rows(source, names, {KIND: self.kind})
+        if isinstance(source, Joined) and holds(source, self.source):
+            return self._with_further(source, names)
         wanted = tuple([*names, str(id(source.table))])
         if wanted not in self._kept:  # a join takes longer than all else: it is done once
-            old = self._rows(replace(self.source, table=self.source.beside(source)))
+            old = self._rows(self.source.moved_to(source))
             old = self._placed(old, {}, {KIND: self.kind})
             old = old.select(*kept, hs_old_id=sought(old[ID]))
             new = source.table.select(*names, hs_new_id=sought(layout.columns.id_of(source.table)))
             joined = new.left_join(old, [("hs_new_id", "hs_old_id")]).select(*names, *kept)
             self._kept[wanted] = _stored(joined)
         return self._kept[wanted]
+
+    def _with_further(self, source: Joined, names: Sequence[str]) -> Any:
+        """The same of a source that holds the rows of the pool before: all others are new."""
+        wanted = tuple([*names, str(id(source.table))])
+        if wanted in self._kept:
+            return self._kept[wanted]
+        nothing = {name: ibis.null("float64") for name in (BEFORE_THAT, *self.old_scores)}
+        nothing = {KIND: ibis.null("int64"), **nothing}
+        tables = [one.select(*names, **nothing) for one in others(source, self.source)]
+        known = common(source, self.source)
+        if known.parts:
+            tables.insert(0, self._same_rows(known, names, {KIND: self.kind}))
+        rows = stacked(tables)
+        if source.stored:
+            rows = self._kept[wanted] = _stored(rows)
+        return rows
 
     @property
     def old_scores(self) -> list[str]:

@@ -6,7 +6,7 @@ import glob
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,17 @@ class Source:
         mine, others = ((one.engine, one.table_name) for one in (self, other))
         return mine == others and _whole_paths(self.files) == _whole_paths(other.files)
 
-    def beside(self, other: Source) -> Any:
+    @property
+    def lead(self) -> Source:
+        """The source itself; of several tables the first."""
+        return self
+
+    def moved_to(self, other: Source) -> Source:
         """The same rows where those of another source are, to be joined with them."""
+        self.check()
+        return replace(self, table=self._beside(other.lead))
+
+    def _beside(self, other: Source) -> Any:
         mine, others = self.table.get_backend(), other.table.get_backend()
         if mine is others:
             return self.table

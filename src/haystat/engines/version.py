@@ -17,8 +17,10 @@ import pyarrow as pa
 
 from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, FloatArray, IntArray
+from haystat.engines.joined import Joined
 from haystat.engines.kinds import Kinds, groups_of, read_kinds
 from haystat.engines.layout import Layout
+from haystat.engines.narrowed import narrowed
 from haystat.engines.passes import AGAIN, FRONT, KEPT, Groups, RowOrder, wanted_ids
 from haystat.engines.past import EARLIER, Past, Told, needed
 from haystat.engines.pool import EnginePool, of_atom
@@ -221,13 +223,14 @@ def following(
     """
     _check(old, pool)
     cells, chance, step, past = _kinds(old, measure, inclusion)
+    past = narrowed(past, pool)
     kinds, anew = read_kinds(past, pool.source, pool.layout)
     _check_seen(kinds, old, pool)
     levels = Levels.of(chance, kinds, most)
     given, earlier = _earlier(kinds, step, anew, pool)
     level = tuple(levels.at(chance).tolist())
     past = replace(past, told=Told(level, int(levels.at(np.zeros(1))[0]), given))
-    of_told = inclusion[cells.of_item[list(told.values())]]
+    of_told = inclusion[cells.of_item[np.array(list(told.values()), dtype=np.int64)]]
     drawn = _drawn(levels, told, of_told, seed, ask_again)
     version = EngineVersion.following(pool, past, drawn, earlier, order, kinds)
     _check_places(version, old.source.name, dict(zip(told, levels.at(of_told), strict=True)))
@@ -346,7 +349,7 @@ def _check_seen(kinds: Kinds, old: EnginePool, pool: EnginePool) -> None:
             f"{pool.size} rows became {total} when they were looked up in the pool before: ids "
             "repeat in one of the tables; give every item an id of its own"
         )
-    if kinds.is_new.all():
+    if kinds.is_new.all() and not isinstance(pool.source, Joined):
         raise PoolError(
             f"no id of {pool!r} is an id of the pool before, so that no label can be carried over; "
             "do both tables have the same column of ids?"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from haystat.engines.joined import Joined, Part, joined, parts_of
 from haystat.engines.past import EARLIER, Past, Told
 from haystat.engines.pool import EnginePool
 from haystat.engines.signals import EngineSignal
@@ -62,11 +63,7 @@ def decode_version(about: Mapping[str, Any], pool: Any) -> EngineVersion:
 def _past(past: Past) -> dict[str, Any]:
     layout, source = past.layout, past.source
     return {
-        "source": {
-            "name": source.name,
-            "pattern": None if source.pattern is None else _absolute(source.pattern),
-            "table": source.table_name,
-        },
+        "source": _source_text(source),
         **layout_text(layout),
         "classes": layout.classes,
         "levels": layout.levels,
@@ -94,17 +91,44 @@ def _past_from(given: dict[str, Any], pool: EnginePool) -> Past:
     return Past(_source(given["source"], pool), layout, key, kind, told, before)
 
 
+def _source_text(source: Source) -> dict[str, Any]:
+    """Where the rows of a pool are."""
+    if isinstance(source, Joined):
+        return {"parts": [{**_source_text(p.source), "above": p.above} for p in source.parts]}
+    pattern = None if source.pattern is None else _absolute(source.pattern)
+    return {"name": source.name, "pattern": pattern, "table": source.table_name}
+
+
 def _source(given: Mapping[str, Any], pool: EnginePool) -> Source:
-    """The table of an earlier version, where the rows of the pool are."""
+    """The rows of an earlier version, where the rows of the pool are."""
     assert pool.source is not None
+    if "parts" not in given:
+        return _table(given, pool.source)
+    parts = [
+        Part(_table(one, pool.source), tuple((column, value) for column, value in one["above"]))
+        for one in given["parts"]
+    ]
+    return joined(parts)
+
+
+def _table(given: Mapping[str, Any], source: Source) -> Source:
+    """A table of an earlier version; one that the pool has, too, is not opened again."""
     if given["pattern"] is None:
         raise BadOption(
             f"the version before was made of {given['name']}, which is in no file, so that the "
             "version cannot be opened again; put its rows into a file and make the version anew"
         )
-    backend = None if pool.source.is_database else pool.source.table.get_backend()
+    pattern = _found(given["pattern"], source.lead)
+    for part in parts_of(source):
+        own = part.source
+        if own.pattern is not None and (_absolute(own.pattern), own.table_name) == (
+            _absolute(pattern),
+            given["table"],
+        ):
+            return own
+    backend = None if source.lead.is_database else source.table.get_backend()
     try:
-        return find_source(_found(given["pattern"], pool.source), given["table"], backend)
+        return find_source(pattern, given["table"], backend)
     except FileNotFoundError:
         raise PoolError(
             f"{given['pattern']}, the table of an earlier version, is not there, and how likely "

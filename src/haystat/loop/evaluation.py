@@ -22,10 +22,9 @@ from haystat.loop.refits import KEPT_LEVELS, check_fitted, is_due
 from haystat.loop.settings import decode_design, decode_measure, decode_rules, encode_settings
 from haystat.loop.shared_state import SharedState
 from haystat.loop.state import LEDGERS, State
-from haystat.loop.versions import next_version, version_pool
+from haystat.loop.versions import extended_pool, next_version, version_pool
 from haystat.measures.base import Measure
 from haystat.pool.base import AnyPool, checked_pool
-from haystat.pool.extended import extended
 from haystat.pool.memory import Pool
 from haystat.pool.version import MOST_LEVELS
 
@@ -181,7 +180,7 @@ class Evaluation(Loop):
 
     def extend(
         self,
-        rows: Pool,
+        rows: AnyPool,
         name: str | None = None,
         *,
         window: tuple[str, Any] | None = None,
@@ -192,8 +191,11 @@ class Evaluation(Loop):
     ) -> Evaluation:
         """The next version, of this evaluation's items and further ones: a pool of new rows.
 
+        Both pools are in memory, or both behind an engine (hs.open_pool).
+
         window: a column of the pool and a length, such as ("day", 30), to leave out items whose
-        column is that far below the largest. options: those of hs.Pool; the rest as in `next`.
+        column is that far below the largest. options: those of hs.Pool, or of hs.open_pool; the
+        rest as in `next`.
 
         >>> import haystat as hs
         >>> pool = hs.Pool([0.1, 0.2, 0.7, 0.8], strata=2, columns={"day": [1, 1, 2, 2]})
@@ -202,8 +204,7 @@ class Evaluation(Loop):
         >>> len(ev.extend(rows).pool), len(ev.extend(rows, window=("day", 2)).pool)
         (6, 4)
         """
-        old: Any = self.pool
-        pool, _ = extended(old, rows, window, **options)
+        pool = extended_pool(self.pool, rows, window, options)
         return self.next(pool, name, measure=measure, max_age=max_age, ask_again=ask_again)
 
     def _fit_signals(self) -> None:

@@ -19,6 +19,7 @@ from haystat.errors import BadOption, LogError
 from haystat.loop.journal import moment, stamp
 from haystat.loop.state import Answer, State
 from haystat.pool.cells import Cells
+from haystat.pool.extended import extended
 from haystat.pool.items import places_in
 from haystat.pool.memory import Pool
 from haystat.pool.permanent_numbers import keys_of
@@ -145,14 +146,27 @@ def next_version(
     oldest = None if max_age is None else now - age(max_age)
     inclusion, told = carried(state, oldest)
     seed = version_seed(int(settings["seed"]), number)
-    behind = hasattr(type(pool), "layout_of")
-    follow = _following_behind_engine if behind else _following_in_memory
+    follow = _following_behind_engine if is_behind_engine(pool) else _following_in_memory
     order = order_seed(old.seed or 0, number)
     before = Carried(state, old, inclusion, told, seed, order, most_levels, float(ask_again))
     version = follow(before, pool)
     answers = {answer.item: answer for answer in told.values()}
     ancestors = (*ancestors_of(settings), int(settings["seed"]))
     return Version(given, number, seed, version, answers, oldest, ancestors)
+
+
+def is_behind_engine(pool: Any) -> bool:
+    """Whether the items of a pool are rows that an engine reads."""
+    return hasattr(type(pool), "layout_of")
+
+
+def extended_pool(pool: Any, rows: Any, window: Any, options: Mapping[str, Any]) -> Any:
+    """The items of a pool and further ones, in memory or behind an engine."""
+    if not is_behind_engine(pool):
+        return extended(pool, rows, window, **options)[0]
+    from haystat.engines.extended import extended as extended_rows  # Ibis is slow to import
+
+    return extended_rows(pool, rows, window, **options)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from haystat.core.arguments import brief
 from haystat.core.arrays import BoolArray, IntArray
 from haystat.errors import BadOption, DuplicateId, PoolError, UnknownName
+from haystat.pool.known import plain
 from haystat.pool.memory import Pool
 from haystat.pool.version import EARLIER, in_memory
 
@@ -49,10 +50,9 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
     }
     ids = np.concatenate([pool.ids, rows.ids])
     index = np.flatnonzero(in_window(window, columns, len(ids)))
-    if len(np.unique(ids[index])) < len(index):
-        raise DuplicateId(
-            "the rows repeat ids of the pool; give every item an id of its own: ids=…"
-        )
+    unique, first = np.unique(ids[index], return_index=True)
+    if len(unique) < len(index):
+        raise repeated(np.delete(ids[index], first)[0])
     scores = {
         name: np.concatenate([pool.class_scores(name), rows.class_scores(name)])[index]
         for name in pool.systems
@@ -68,6 +68,13 @@ def extended(pool: Pool, rows: Pool, window: Any = None, **options: Any) -> tupl
     return joined, index
 
 
+def repeated(id: Any) -> DuplicateId:
+    """What is said of rows that repeat an id of the pool."""
+    return DuplicateId(
+        f"the rows repeat ids of the pool, such as {plain(id)!r}; give every item an id of its own"
+    )
+
+
 def _predictions(pool: Pool, rows: Pool, index: IntArray) -> dict[str, Any]:
     """What each system predicts, in terms of the classes."""
     parts = [one.outputs(np.arange(one.size)).predictions for one in (pool, rows)]
@@ -79,21 +86,41 @@ def in_window(window: Any, columns: Mapping[str, Any], size: int) -> BoolArray:
     """Which items a window (column, length) keeps, (M,)."""
     if window is None:
         return np.ones(size, dtype=bool)
-    wrong = BadOption(f"window is {brief(window)}; give a column and a length, such as ('day', 30)")
-    is_pair = isinstance(window, tuple | list) and len(window) == 2
-    if not is_pair or not isinstance(window[0], str):
-        raise wrong
-    column, length = window
-    if isinstance(length, int | float) and not length > 0:
-        raise BadOption(f"the window has length {length:g}; give one above 0, such as ('day', 30)")
-    if column not in columns:
-        raise UnknownName(f"no column {column!r} for a window; the pool has {list(columns)}")
+    column, length = checked_window(window)
+    check_column(column, columns)
     try:
         kept = np.asarray(columns[column] > columns[column].max() - length, dtype=bool)
     except (TypeError, ValueError):
-        raise wrong from None
+        raise no_window(window) from None
     if not kept.any():
-        raise BadOption(
-            f"no item is in the window {brief(window)}; give a column without missing values"
-        )
+        raise none_left(window)
     return kept
+
+
+def checked_window(window: Any) -> tuple[str, Any]:
+    """A column and a length; raises unless it is that."""
+    is_pair = isinstance(window, tuple | list) and len(window) == 2
+    if not is_pair or not isinstance(window[0], str):
+        raise no_window(window)
+    column, length = window
+    if isinstance(length, int | float) and not length > 0:
+        raise BadOption(f"the window has length {length:g}; give one above 0, such as ('day', 30)")
+    return column, length
+
+
+def check_column(column: str, names: Iterable[str]) -> None:
+    """Raise unless the column of a window is there."""
+    if column not in names:
+        raise UnknownName(f"no column {column!r} for a window; the pool has {list(names)}")
+
+
+def no_window(window: Any) -> BadOption:
+    """What is said of something else than a column and a length."""
+    return BadOption(f"window is {brief(window)}; give a column and a length, such as ('day', 30)")
+
+
+def none_left(window: Any) -> BadOption:
+    """What is said of a window without items."""
+    return BadOption(
+        f"no item is in the window {brief(window)}; give a column without missing values"
+    )

@@ -282,7 +282,8 @@ def in_memory(pool: Any) -> Pool:
     if not hasattr(type(pool), "class_scores"):
         raise BadOption(
             f"the pool is {brief(pool)}, a {type(pool).__name__}; this takes an hs.Pool, whose "
-            "items are in memory; of pools behind an engine (hs.open_pool), next() takes two"
+            "items are in memory; of pools behind an engine (hs.open_pool), next() and extend() "
+            "take two"
         )
     found: Pool = pool
     return found

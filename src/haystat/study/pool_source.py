@@ -179,15 +179,18 @@ class PoolFile:
         """Raise unless files can be added and a window be laid over them."""
         if self.id is None:
             raise BadOption("items are added by their ids; name the column when a study is made")
-        if self.window is not None and tuple(self.window)[:1] not in {(c,) for c in self.columns}:
+        if self.is_sketch or self.unblocked:
+            raise BadOption(
+                "files are added to rows that can be read: not to a sketch, and not to pairs some "
+                "of which were not blocked; name a table with all rows as the next version, "
+                "without --add"
+            )
+        if self.window is None or self.engine is not None:
+            return  # an engine finds any column
+        if tuple(self.window)[:1] not in {(c,) for c in self.columns}:
             raise BadOption(
                 f"window is {brief(self.window)}; give one of the columns {list(self.columns)} and "
                 "a length, such as ('day', 30); columns are named when a study is made (--column)"
-            )
-        if self.engine is not None or self.is_sketch:
-            raise BadOption(
-                "files are added, and windows laid, in memory; behind an engine name a table or a "
-                "pattern of files with all rows as the next version, without --add"
             )
 
     @property
@@ -202,13 +205,14 @@ class PoolFile:
             return sketched, sketched.records
         if self.engine is not None:
             opened = open_pool(
-                self.path,
+                [self.path, *self.more] if self.more else self.path,
                 id=self.id,
                 score=self.score,
                 prediction=self.prediction or None,
                 columns=self.columns,
                 show=self.show,
                 table=self.table,
+                window=self.window,
                 engine=self.engine,
                 signals=self.signals,
                 weight=self.weight,
@@ -271,9 +275,18 @@ class PoolFile:
         added = replace(self, more=(*self.more, str(path)), window=window or self.window)
         if added.window is None:
             return added
-        _, rows = read_files(added.paths, [added.window[0]], added.window)
-        first, *more = map(str, rows.used)
+        first, *more = added._used()
         return replace(added, path=first, more=tuple(more))
+
+    def _used(self) -> list[str]:
+        """The files that have a row in the window."""
+        assert self.window is not None
+        if self.engine is None:
+            _, rows = read_files(self.paths, [self.window[0]], self.window)
+            return [str(path) for path in rows.used]
+        from haystat.engines.joined import used  # Ibis is slow to import
+
+        return used([str(path) for path in self.paths], self.table, self.engine, self.window)
 
     def _signals(self, table: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         """Columns that are signals, and signals that are fitted to columns."""

@@ -235,11 +235,12 @@ class Study(LeasedLoop):
         """The next version, of this study's items and further ones, in a file of its own.
 
         rows: a pool of the new items, or a PoolFile; show: columns of theirs to show. window and
-        options as in hs.Evaluation.extend, the rest as in `next`.
+        options as in hs.Evaluation.extend, the rest as in `next`. Of PoolFiles behind an engine
+        the new file knows where all rows are, and a window stays until another one is given.
         """
-        from haystat.study.versions import ExtendedSource, create_next
+        from haystat.study.versions import create_next, extended_source
 
-        source = ExtendedSource.of(self, source_of(rows, show), window, options)
+        source = extended_source(self, source_of(rows, show), window, options)
         how = (name, path, measure, max_age, ask_again, candidates)
         target, wanted = create_next(self, source, *how)
         given = {"pool": source, "measure": wanted, "design": self.design}

@@ -24,14 +24,19 @@ from haystat.core.disk import writable
 from haystat.designs.continued import continued
 from haystat.errors import BadOption, StudyError
 from haystat.loop.settings import decode_rules, encode_settings
-from haystat.loop.versions import next_version, version_pool
+from haystat.loop.versions import (
+    extended_pool,
+    is_behind_engine,
+    next_version,
+    version_pool,
+)
 from haystat.pool.base import AnyPool
 from haystat.pool.extended import extended
-from haystat.pool.memory import Pool
 from haystat.pool.problem import pose
+from haystat.study.added_files import with_rows_of
 from haystat.study.new_file import PREVIOUS, NewFile
 from haystat.study.page_remarks import page_remarks
-from haystat.study.pool_source import Source
+from haystat.study.pool_source import PoolFile, Source
 from haystat.study.sketch_codec import Records
 from haystat.study.store import Store
 
@@ -66,7 +71,7 @@ class ExtendedSource:
     hidden: columns of the further items that hold scores or predictions.
     """
 
-    pool: Pool
+    pool: AnyPool
     records: Records
     hidden: tuple[str, ...] = ()
     at_hand = True
@@ -77,6 +82,10 @@ class ExtendedSource:
         old, old_records = study.whole_source("add items to those it has")
         read: tuple[Any, Records] = rows.read()
         new, new_records = read
+        said = tuple(said_by_systems(rows.as_dict()))
+        if is_behind_engine(old):
+            found = extended_pool(old, new, window, options)
+            return cls(found, found.records, said)
         pool, index = extended(old, new, window, **options)
 
         def records(wanted: IntArray) -> dict[str, Any]:
@@ -90,7 +99,7 @@ class ExtendedSource:
             joined = {name: [*parts[0][name], *parts[1][name]] for name in names}
             return {name: [joined[name][row] for row in order] for name in names}
 
-        return cls(pool, records, tuple(said_by_systems(rows.as_dict())))
+        return cls(pool, records, said)
 
     def read(self) -> tuple[AnyPool, Records]:
         """The pool, and the columns to show."""
@@ -98,6 +107,14 @@ class ExtendedSource:
 
     def as_dict(self) -> None:
         """It is in no file."""
+
+
+def extended_source(study: Any, rows: Source, window: Any, options: Mapping[str, Any]) -> Source:
+    """The items of a study and further ones: files behind an engine, or else a pool of both."""
+    known = PoolFile.recorded(study.settings["source"], study.path)
+    if known is None or not isinstance(rows, PoolFile) or None in (known.engine, rows.engine):
+        return ExtendedSource.of(study, rows, window, options)
+    return with_rows_of(known, rows, window, options)
 
 
 def create_next(
