@@ -173,9 +173,19 @@ def test_texts_as_ids(rows, label, world):
 def test_spark_does_the_same(world, spark, label):
     world = world(engine=spark)
     pair = Pair(world.pools(0), label)
-    for day in (1, 2, 3):
-        pair.extend(world.pools(day), window=("day", 2))
-        pair.ask()
+    for day in (1, 2, 3, 4):
+        pair.extend(world.pools(day), window=("day", 4))
+    pair.ask()
+
+
+def test_a_stream_goes_on_for_weeks(rows, world, label):
+    """No query gets too long to be put together: what is before is a view."""
+    world, last = world(), 11
+    world.rows = {**rows, "day": np.arange(len(rows["id"])) * (last + 1) // len(rows["id"])}
+    pair = Pair(world.pools(0), label)
+    for day in range(1, last + 1):
+        pair.extend(world.pools(day))
+    pair.ask()
 
 
 def test_days_without_labels(world, label):

@@ -24,10 +24,12 @@ from haystat.engines.layout import LEVEL, Layout
 from haystat.engines.passes import of_groups, sought
 from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
+from haystat.engines.views import as_view
 
 KIND, EARLIER = "hs_kind", "hs_earlier"
 STEP, NEXT = "hs_step", "hs_next_level"
 BEFORE_THAT = "hs_before_that"
+DEEPEST = 3  # versions that are one query
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,17 @@ class Past:
         if self.past is None:
             return source.table
         names = list(dict.fromkeys(names or needed(self.layout)))
-        return self.past.with_levels(source, self.layout, names)
+        rows = self.past.with_levels(source, self.layout, names)
+        if self.past._depth % DEEPEST:
+            return rows
+        view = as_view(rows)
+        self._kept[(view.get_name(),)] = rows
+        return view
+
+    @property
+    def _depth(self) -> int:
+        """How many versions there were before."""
+        return 1 if self.past is None else 1 + self.past._depth
 
     def _same_rows(
         self, source: Source, names: Sequence[str], of_group: Mapping[str, IntArray]
