@@ -88,7 +88,8 @@ class PoolFile:
     signal_features: columns of text and of numbers to which a signal is fitted, as by
     hs.signal_from_text and hs.signal_from_features, in versions that go on from labels.
     more: further files of the same columns, such as those of later days. window: one of `columns`
-    and a length, such as ("day", 30), to leave out items that are that far below the largest.
+    (of an engine any column) and a length, such as ("day", 30), to leave out items that are that
+    far below the largest.
     multi_label: an item may have several labels, and each column of score is that of one, as in
     hs.Pool.multi_label.
     """
