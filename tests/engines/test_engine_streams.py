@@ -267,8 +267,8 @@ def test_days_may_be_tables_of_a_database_or_csv_files(rows, world, label, tmp_p
             made.execute(f"CREATE TABLE day{day} AS SELECT * FROM '{world.path(day)}'")
             made.execute(f"COPY day{day} TO '{tmp_path}/{day}.csv'")
     kinds = (
-        lambda day: hs.open_pool(base, table=f"day{day}", **given),
         lambda day: hs.open_pool(tmp_path / f"{day}.csv", **given),
+        lambda day: hs.open_pool(base, table=f"day{day}", **given),
     )
     for opened in kinds:
         pair = Pair((in_memory(of_day(rows, 0)), opened(0)), label)
@@ -276,7 +276,7 @@ def test_days_may_be_tables_of_a_database_or_csv_files(rows, world, label, tmp_p
             pair.extend((in_memory(of_day(rows, day)), opened(day)), window=("day", 2))
             pair.ask()
     with pytest.raises(BadOption, match="cannot be joined"):
-        pair.both[1].extend(hs.open_pool(base, table="day0", **given))
+        pair.both[1].extend(kinds[0](0))
 
 
 def test_several_files_make_the_pool_of_all_rows(rows, world):
