@@ -193,7 +193,7 @@ def test_names_and_options_that_are_wrong(tmp_path):
         opened(path, None, prediction=["prediction", "country"])
     with pytest.raises(BadOption, match="engine is 'oracle'"):
         opened(path, "oracle")
-    with pytest.raises(BadOption, match="the source is a list"):
+    with pytest.raises(BadOption, match="the source is a int"):
         hs.open_pool([1, 2], id="id", score="score")
     pool, group = opened(path, None), hs.measures.Within(hs.measures.F1(), mask=np.ones(60) > 0)
     with pytest.raises(BadOption, match="a mask has one entry"):
