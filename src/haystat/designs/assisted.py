@@ -18,6 +18,7 @@ from haystat.core.arrays import BoolArray, FloatArray, IntArray
 from haystat.designs.base import Batch, Choice, Design, Sheet, count_labels
 from haystat.designs.clocks import Start, stage_rates, take
 from haystat.designs.stratified import once_each
+from haystat.designs.take_all import at_most_once
 from haystat.errors import BadOption
 from haystat.inference.assisted import assisted_from
 from haystat.inference.estimate import Estimate
@@ -172,14 +173,17 @@ class Assisted(ModelSettings, Design):
         seen = np.where(against, share**2 / (share + self.rare), share)
         weights = problem.measure.component_weights()
         spread = np.sqrt(label_variance(share, seen, influence, weights))
+        n_told, n_against = n_labelled.sum(), size[against.any(axis=1)].sum()
+        low, high = self.uniform
+        fill = min(1.0, float(n_told) / max(float(n_against), 1.0) / self.dense)
+        evenly = max(low + (high - low) * fill, problem.measure.evenly)
+        if n_told > 0 and state.view.plain is not None:
+            # Else cells that have no items left would hold what could go where signals point.
+            spread = at_most_once(spread, size, (1 - evenly) * float(n_told))
         total = float(spread @ size)
         even = self._even(size, np.asarray(problem.losses.support.any(axis=1)), state.view.parts)
         if not total > 0:
             return even
-        low, high = self.uniform
-        n_against = max(float(size[against.any(axis=1)].sum()), 1.0)
-        fill = min(1.0, float(n_labelled.sum()) / n_against / self.dense)
-        evenly = max(low + (high - low) * fill, problem.measure.evenly)
         sizes = np.asarray((1 - evenly) * spread / total + evenly * even)
         return sizes if problem.cells.far is None else seldom_far(sizes, size, problem.cells.far)
 
