@@ -14,6 +14,8 @@ def as_view(rows: Any) -> Any:
     The small tables that the rows are joined with are there as long as `rows` are.
     """
     backend, name = rows.get_backend(), f"haystat_{uuid4().hex}"
-    backend._run_pre_execute_hooks(rows)  # the small tables
+    if backend.name != "duckdb":
+        return backend.create_view(name, rows)
+    # That of Ibis is not temporary, and a database may be open for reading alone.
     backend.raw_sql(f"CREATE TEMPORARY VIEW {name} AS {backend.compile(rows)}")
     return operations.DatabaseTable(name=name, schema=rows.schema(), source=backend).to_expr()
