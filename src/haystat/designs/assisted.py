@@ -36,7 +36,7 @@ from haystat.pool.problem import Problem
 
 FAR = 0.05  # of the labels go to items that are told to be far from positive, to see that they are
 REFIT = 1.2  # times as many labels make it worth while to fit anew, with signals or weights
-METHOD = 6  # counted up whenever the same labels would lead to other draws or estimates
+METHOD = 7  # counted up whenever the same labels would lead to other draws or estimates
 
 
 @dataclass(frozen=True)
