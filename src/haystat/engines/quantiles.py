@@ -76,13 +76,14 @@ def _parts(rows: Any, below: IntArray, n_bins: int) -> tuple[Spans, IntArray]:
 
 
 def in_bins(rows: Any, low: float, high: float, n_bins: int) -> Any:
-    """The rows, all of whose VALUEs lie between low and high, with the BIN of each; null of null.
+    """The rows, all of whose VALUEs lie between low and high, with the BIN of each.
 
-    Fewer comparisons than in_spans, for a pass over all rows.
+    Fewer comparisons than in_spans, for a pass over all rows. Engines round or cut off, which is
+    all the same. NaN and null have none.
     """
     width = max(high / 2 - low / 2, TINY)
     share = (rows[VALUE] / 2.0 - low / 2) / width
-    return rows.mutate(**{BIN: (share * float(n_bins - 1)).floor().cast("int32")})
+    return rows.mutate(**{BIN: (share * float(n_bins - 1)).try_cast("int32")})
 
 
 def of_bins(rows: Any, bins: IntArray) -> Any:

@@ -49,8 +49,8 @@ def read_signals(
         return ()
     _check(source, given, classes)
 
-    def rows_of(column: str, missing: bool = True) -> Any:
-        value = {VALUE: signal_values(source.table, column, missing)}
+    def rows_of(column: str) -> Any:
+        value = {VALUE: signal_values(source.table, column, missing=False)}  # NaN has no BIN
         plain = with_votes(source.table, columns, value, classes, thresholds)
         return plain.select(VALUE, CHOSEN, VOTES)
 
@@ -67,11 +67,10 @@ def read_signals(
         if source.table[column].type().is_string():
             found.append(_of_levels(look, name, column, threshold, starts, n_predictions))
             continue
-        missing = look.missing["n"] > 0
         with source.reading():
-            counts = _refined(look, rows_of(column, missing), threshold, starts)
+            counts = _refined(look, rows_of(column), threshold, starts)
         ladder = make_ladder(counts, threshold, starts)
-        cuts = tuple(ladder.cuts.tolist())
+        cuts, missing = tuple(ladder.cuts.tolist()), counts.n_missing > 0
         found.append(signal_of(name, column, ladder, cuts=cuts, missing=missing))
     return tuple(found)
 

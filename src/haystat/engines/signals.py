@@ -109,7 +109,7 @@ def with_signals(rows: Any, signals: Sequence[EngineSignal]) -> Any:
             place, in_band = (step_function(rows[name], cuts, of) for of in (one.place, one.band))
             if one.missing:
                 place, in_band = place.fill_null(0.0), in_band.fill_null(0.0)
-            rows = rows.mutate(**{name: place, band: in_band.cast("int64")})
+            rows = rows.mutate(**{name: place, band: in_band.cast("int16")})
             continue
         known = {"hs_level": list(one.levels), "hs_told": one.place, "hs_told_band": one.band}
         joined = rows.left_join(small_table(rows, pa.table(known)), [(name, "hs_level")])
