@@ -70,6 +70,20 @@ def test_the_paper_s_design_draws_alike(rows, path, run_draws):
     assert one[0] == other[0]
 
 
+def test_scores_that_equal_a_threshold_reach_it_however_their_sum_is_rounded(
+    rows, write_rows, tmp_path
+):
+    rows = {**rows, "score": np.where(rows["score"] < 0.5, 0.1, 0.7)}
+    path = write_rows(tmp_path / "ties.parquet", rows)
+    measure = hs.measures.PRCurve(thresholds=(0.1, 0.7))
+    found = []
+    for pool in (in_memory(rows), hs.open_pool(path, id="id", score="score", weight="amount")):
+        bound = hs.Evaluation(pool, measure).state.measure
+        found.append(pool.losses(bound, pool.cells(bound)))
+    np.testing.assert_array_equal(found[0].support, found[1].support)
+    np.testing.assert_allclose(found[0].mean, found[1].mean)
+
+
 @pytest.mark.xdist_group("spark")
 def test_spark_does_the_same(path, spark):
     given = {"id": "id", "score": "score", "weight": "amount", "candidates": 50}

@@ -12,7 +12,9 @@ from math import prod
 
 import numpy as np
 
-from haystat.core.arrays import IntArray
+from haystat.core.arrays import FloatArray, IntArray
+from haystat.engines.layout import Layout, bin_names
+from haystat.engines.passes import Groups
 from haystat.engines.sketch import atom_sums
 from haystat.engines.sketch_items import MergedOrder, SketchItems
 from haystat.measures.base import Measure
@@ -34,7 +36,7 @@ def binned_losses(
         np.divide(square, mean**2, out=spread, where=mean**2 > 0)
     outputs = Outputs(
         np.zeros(len(atom_of), dtype=np.int64),
-        groups.score_sum / groups.size[:, None],
+        _mean_scores(groups, held.layout),
         atoms.predictions[atom_of],
         columns,
     )
@@ -50,6 +52,19 @@ def binned_losses(
         if second is not None:
             add_products(second[:, label], cell, (weight * spread)[:, None] * loss, loss)
     return MeanLosses(measure, first, square, second)
+
+
+def _mean_scores(groups: Groups, layout: Layout) -> FloatArray:
+    """The mean score of each group (G, S), which has reached the thresholds that its items have.
+
+    A sum rounds: six times 0.1 over six is below 0.1. A loss that were 0 would never be drawn.
+    """
+    mean = groups.score_sum / groups.size[:, None]
+    for name, (system, grid) in zip(bin_names(layout), layout.bins, strict=True):
+        edges, reached = np.concatenate([[-np.inf], grid.edges, [np.inf]]), groups.column(name)
+        below = np.nextafter(edges[reached + 1], -np.inf)
+        mean[:, system] = np.clip(mean[:, system], edges[reached], below)
+    return mean
 
 
 def binned_number_losses(
