@@ -460,3 +460,16 @@ def test_groups_of_a_version_follow_from_the_kinds_of_its_rows(
     coarse = before.next(pools[-1])
     assert coarse.pool.kinds.table is None
     assert coarse.pool.fingerprint == version.fingerprint
+
+
+def test_unsigned_ids_on_both_sides_of_the_largest_signed_one(rows, write_rows, tmp_path, label):
+    """numpy makes floats of a list of them, and so another order, and other labels put back."""
+    unsigned = {**rows, "id": rows["id"].astype(np.uint64)}
+    of = dict(zip(rows["id"].tolist(), unsigned["id"].tolist(), strict=True))
+    assert min(of.values()) < 2**63 < max(of.values())
+    path = write_rows(tmp_path / "pool.parquet", unsigned)
+    pools = [
+        (in_memory(unsigned, score), hs.open_pool(path, id="id", score=score))
+        for score in ("v1", "v2", "v3")
+    ]
+    assert_same(pools, {of[id]: one for id, one in label.items()}, ask_again=0.3)

@@ -31,7 +31,7 @@ from haystat.engines.sketch_items import CellOf
 from haystat.errors import BadOption, PoolChanged, PoolError
 from haystat.measures.base import Measure
 from haystat.pool.cells import Before, Cells, first_like_most
-from haystat.pool.permanent_numbers import keys_of
+from haystat.pool.permanent_numbers import keys_of_each
 from haystat.pool.signal_places import Counts, make_ladder
 from haystat.pool.signals import MOST, starts_of, threshold_place
 from haystat.pool.strata import renumber
@@ -287,7 +287,7 @@ def _drawn(
 ) -> EngineDrawn:
     """The items that stay drawn, of those that were with a chance (n,), and which to ask again."""
     ids = [plain_id(one) for one in told]
-    keys = keys_of(np.array(ids)) if ids else np.zeros(0, dtype=np.int64)
+    keys = keys_of_each(ids)
     ratio = levels.inclusion[levels.at(chance)] / chance
     # Where no row has the chance of an item, the item is gone.
     kept = np.isin(chance, levels.value) & is_kept(ratio, keys, seed)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from haystat.core.arrays import FloatArray, IntArray
 from haystat.errors import PoolError
-from haystat.pool.permanent_numbers import keys_of
+from haystat.pool.permanent_numbers import keys_of, keys_of_each
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Items:
     def positions(self, ids: Collection[Any]) -> dict[Any, int]:
         """Where the items with these ids are."""
         wanted = set(ids)
-        near = np.flatnonzero(np.isin(keys_of(self.ids), keys_of(np.array(list(wanted)))))
+        near = np.flatnonzero(np.isin(keys_of(self.ids), keys_of_each(list(wanted))))
         pairs = zip(self.ids[near].tolist(), near.tolist(), strict=True)
         return {one: place for one, place in pairs if one in wanted}
 

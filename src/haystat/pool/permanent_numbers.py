@@ -62,8 +62,18 @@ def permanent_numbers(keys: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     return result
 
 
+def keys_of_each(ids: Sequence[Any]) -> NDArray[np.int64]:
+    """Keys of ids as Python objects, all integers or all texts.
+
+    numpy makes floats of integers on both sides of 2**63.
+    """
+    if not ids:
+        return np.zeros(0, dtype=np.int64)
+    if any(isinstance(value, str) for value in ids):
+        return keys_of(np.array(ids, dtype=object))
+    return keys_of(np.array(ids, dtype=np.uint64 if max(ids) >= 2**63 else None))
+
+
 def unit_numbers(ids: Sequence[Any], seed: int) -> NDArray[np.float64]:
     """u in [0, 1) of integer or text ids."""
-    of_text = any(isinstance(value, str) for value in ids)
-    keys = keys_of(np.array(ids, dtype=object if of_text else None)) if ids else np.zeros(0, int)
-    return as_shares(permanent_numbers(keys, seed))
+    return as_shares(permanent_numbers(keys_of_each(ids), seed))

@@ -25,7 +25,7 @@ from haystat.loop.estimates import estimate_state
 from haystat.loop.journal import moment
 from haystat.loop.state import plain
 from haystat.loop.versions import carried
-from haystat.pool.permanent_numbers import keys_of
+from haystat.pool.permanent_numbers import keys_of_each
 from haystat.pool.version import is_asked_again
 from haystat.study import sqlite_journal
 from haystat.study.damage import SYMPTOMS, damage_told
@@ -144,7 +144,7 @@ def _again_findings(created: Entry, entry: Entry) -> Iterator[Finding]:
     share = created.data["version"].get("ask_again", 0.0)
     again = entry.data.get("asked_again", {"new": []})["new"]
     for rows, expected in ((entry.data["new"], False), (again, True)):
-        keys = keys_of(np.array([row[0] for row in rows]))
+        keys = keys_of_each([row[0] for row in rows])
         if rows and np.any(is_asked_again(keys, created.data["seed"], share) != expected):
             yield Finding(entry.seq, "other items are asked about again than the seed says")
             return
