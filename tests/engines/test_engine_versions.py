@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -473,3 +474,20 @@ def test_unsigned_ids_on_both_sides_of_the_largest_signed_one(rows, write_rows, 
         for score in ("v1", "v2", "v3")
     ]
     assert_same(pools, {of[id]: one for id, one in label.items()}, ask_again=0.3)
+
+
+@pytest.mark.parametrize("kinds", [("int64", "uint64"), ("uint64", "int64"), ("decimal", "int64")])
+def test_ids_are_found_again_if_whole_numbers_are_of_another_type(
+    kinds, rows, write_rows, tmp_path, label
+):
+    types = {"int64": pa.int64(), "uint64": pa.uint64(), "decimal": pa.decimal128(20, 0)}
+    rows = {**rows, "id": rows["id"] - rows["id"].min()}
+    lowest = min(label)
+    label = {id - lowest: one for id, one in label.items()}
+    first, second = part(rows, np.arange(3000)), part(rows, np.arange(500, SIZE))
+    pools = []
+    for one, kind, score in zip((first, second), kinds, ("v1", "v2"), strict=True):
+        typed = {**one, "id": pa.array(one["id"]).cast(pa.decimal128(20, 0)).cast(types[kind])}
+        path = write_rows(tmp_path / f"{score}.parquet", typed)
+        pools.append((in_memory(one, score), hs.open_pool(path, id="id", score=score)))
+    assert_same(pools, label)

@@ -14,7 +14,7 @@ from haystat.core.arguments import brief
 from haystat.engines.build import checked_options, make_pool
 from haystat.engines.columns import Columns
 from haystat.engines.joined import joined, parts_of, windowed
-from haystat.engines.passes import sought
+from haystat.engines.passes import sought_alike
 from haystat.engines.past import EARLIER
 from haystat.engines.pool import EnginePool
 from haystat.engines.source import Source
@@ -122,9 +122,8 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 
 def _check_ids(pool: Source, rows: Source, columns: Columns) -> None:
     """Raise if the rows repeat an id of the pool, of all its ids."""
-    mine, others = (
-        one.table.select(hs_id=sought(columns.id_of(one.table))) for one in (pool, rows)
-    )
+    ids = sought_alike(*(columns.id_of(one.table) for one in (pool, rows)))
+    mine, others = (one.table.select(hs_id=id) for one, id in zip((pool, rows), ids, strict=True))
     with rows.reading():
         same = others.semi_join(mine, "hs_id").aggregate(example=lambda t: t.hs_id.min())
         (found,) = same.to_pyarrow()["example"].to_pylist()

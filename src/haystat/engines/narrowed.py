@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from haystat.engines.joined import Joined, common, holds, others, parts_of, stacked
-from haystat.engines.passes import sought
+from haystat.engines.passes import sought_alike
 from haystat.engines.past import Past
 from haystat.engines.pool import EnginePool
 from haystat.engines.source import Source
@@ -43,10 +43,11 @@ def _comes_again(past: Past, known: Source, pool: EnginePool) -> bool:
     new, gone = others(source, known), others(past.source.moved_to(source), known)
     if not new or not gone:
         return False
-    mine, theirs = (
-        stacked([table.select(hs_id=sought(one.columns.id_of(table))) for table in tables])
-        for tables, one in ((new, pool.layout), (gone, past.layout))
-    )
+    tables = [*new, *gone]
+    own = [pool.layout.columns] * len(new) + [past.layout.columns] * len(gone)
+    ids = sought_alike(*(one.id_of(table) for one, table in zip(own, tables, strict=True)))
+    named = [table.select(hs_id=id) for table, id in zip(tables, ids, strict=True)]
+    mine, theirs = stacked(named[: len(new)]), stacked(named[len(new) :])
     with source.reading():
         found: Any = mine.semi_join(theirs, "hs_id").limit(1).to_pyarrow()
     return bool(found.num_rows)

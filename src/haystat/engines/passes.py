@@ -215,6 +215,12 @@ def sought(id: Any) -> Any:
     return id.cast("int64" if is_whole(id) else "string")
 
 
+def sought_alike(*ids: Any) -> list[Any]:
+    """Ids of several tables as they are looked up in one another: texts, if kinds differ."""
+    alike = len({is_whole(id) for id in ids}) == 1
+    return [sought(id) if alike else id.cast("string") for id in ids]
+
+
 def is_whole(id: Any) -> bool:
     """Whether ids are whole numbers of 64 bits."""
     return bool(id.type().is_integer() and not id.type().is_uint64())

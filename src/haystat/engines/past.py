@@ -21,7 +21,7 @@ from haystat.core.arrays import IntArray
 from haystat.engines.columns import ID, score_name
 from haystat.engines.joined import Joined, common, holds, others, stacked
 from haystat.engines.layout import LEVEL, Layout
-from haystat.engines.passes import of_groups, sought
+from haystat.engines.passes import of_groups, sought_alike
 from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
 from haystat.engines.views import as_view
@@ -106,8 +106,9 @@ class Past:
         if wanted not in self._kept:  # a join takes longer than all else: it is done once
             old = self._rows(self.source.moved_to(source))
             old = self._placed(old, {}, {KIND: self.kind})
-            old = old.select(*kept, hs_old_id=sought(old[ID]))
-            new = source.table.select(*names, hs_new_id=sought(layout.columns.id_of(source.table)))
+            new_id, old_id = sought_alike(layout.columns.id_of(source.table), old[ID])
+            old = old.select(*kept, hs_old_id=old_id)
+            new = source.table.select(*names, hs_new_id=new_id)
             joined = new.left_join(old, [("hs_new_id", "hs_old_id")]).select(*names, *kept)
             self._kept[wanted] = _stored(joined)
         return self._kept[wanted]
