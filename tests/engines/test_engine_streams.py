@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -594,3 +596,30 @@ def test_what_cannot_be_added_by_command_is_said(run, world, label):
             study.extend(other)
     with pytest.raises(BadOption, match="not to a sketch"):
         PoolFile("a.sketch", (), "id", more=("b.parquet",))
+
+
+def test_numbers_of_other_types_stay_what_they_are(rows, write_rows, tmp_path):
+    """Ibis takes decimals for a type of floats, and unsigned integers for one of negative ones."""
+    first, second = of_day(rows, 0), of_day(rows, 1)
+    first["logit"], first["id"] = np.round(first["logit"], 2), np.arange(PER_DAY)
+    exact = pa.array([Decimal(f"{value:.2f}") for value in first["logit"]])
+    second["id"] = np.arange(PER_DAY, dtype=np.uint64) + np.uint64(2**63)
+    files = [
+        write_rows(tmp_path / "decimal.parquet", {**first, "logit": exact}),
+        write_rows(tmp_path / "float.parquet", second),
+    ]
+    pools = [
+        hs.open_pool(paths, id="id", score="logit", strata=40) for paths in (files, files[::-1])
+    ]
+    scores = np.concatenate([first["logit"], second["logit"]])
+    ids = [*first["id"].tolist(), *second["id"].tolist()]
+    for pool in pools:
+        items = pool.items(hs.measures.resolve("f1"))
+        assert sorted(items.ids.tolist()) == ids
+        np.testing.assert_array_equal(np.sort(items.scores["logit"]), np.sort(scores))
+    second["id"] = -np.arange(PER_DAY) - 1
+    first["id"] = first["id"].astype(np.uint64) + np.uint64(2**63)
+    for rows, name in ((first, "decimal"), (second, "float")):
+        write_rows(tmp_path / f"{name}.parquet", rows)
+    with pytest.raises(PoolError, match="64 bits do not hold"):
+        _ = hs.open_pool(files, id="id", score="logit", strata=40).items(hs.measures.resolve("f1"))

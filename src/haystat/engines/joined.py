@@ -192,10 +192,24 @@ def stacked(tables: Sequence[Any]) -> Any:
     kinds = {}
     for name in tables[0].columns:
         try:
-            kinds[name] = datatypes.highest_precedence([t.schema()[name] for t in tables])
+            kinds[name] = _common_kind([t.schema()[name] for t in tables])
         except Exception:  # whatever Ibis says of types that do not go together
             raise ValueError(name) from None
     return ibis.union(*(table.select(list(kinds)).cast(kinds) for table in tables))
+
+
+def _common_kind(kinds: Sequence[Any]) -> Any:
+    """A type that holds the values of all; that of Ibis would round floats beside decimals."""
+    if not all(kind.is_numeric() for kind in kinds) or len(set(kinds)) == 1:
+        return datatypes.highest_precedence(kinds)
+    if not all(kind.is_integer() or (kind.is_decimal() and kind.scale == 0) for kind in kinds):
+        return datatypes.float64
+    signed = {kind.is_signed_integer() for kind in kinds}
+    if len(signed) == 1 and all(kind.is_integer() for kind in kinds):
+        return datatypes.highest_precedence(kinds)
+    if any(kind.is_decimal() or kind.is_uint64() for kind in kinds):
+        return datatypes.Decimal(38, 0)
+    return datatypes.int64
 
 
 def _union(parts: Sequence[Part], needed: frozenset[str]) -> Any:

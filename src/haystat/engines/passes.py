@@ -33,7 +33,7 @@ from haystat.engines.signals import (
 from haystat.engines.small_tables import small_table
 from haystat.engines.source import Source
 from haystat.engines.weights import HEAVY, light_of, told_apart
-from haystat.errors import BadOption
+from haystat.errors import BadOption, PoolError
 
 U, ATOM, LIMIT = "hs_u", "hs_atom", "hs_limit"
 MOST_GROUPS = 1 << 20
@@ -291,6 +291,10 @@ def id_array(column: pa.ChunkedArray) -> NDArray[Any]:
     """Ids as numpy keeps them: integers, or texts as objects."""
     if pa.types.is_decimal(column.type):
         whole = [int(value) for value in column.to_pylist()]
+        if max(whole, default=0) >= 2**63 and min(whole) < 0:
+            raise PoolError(
+                f"ids go from {min(whole)} to {max(whole)}, which 64 bits do not hold; give texts"
+            )
         return np.array(whole, dtype=np.uint64 if max(whole, default=0) >= 2**63 else np.int64)
     values = column.to_numpy(zero_copy_only=False)
     return np.asarray(values if values.dtype.kind in "iu" else values.astype(object))
