@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import weakref
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -491,3 +494,17 @@ def test_ids_are_found_again_if_whole_numbers_are_of_another_type(
         path = write_rows(tmp_path / f"{score}.parquet", typed)
         pools.append((in_memory(one, score), hs.open_pool(path, id="id", score=score)))
     assert_same(pools, label)
+
+
+def test_rows_that_were_looked_up_are_kept_with_their_table(two):
+    """They are known by the id of the table, which a later one could get."""
+    old, pool = (hs.open_pool(path, id="id", score="v1") for path in two)
+    run = hs.Evaluation(old, random_state=1)
+    run.ask(20)
+    past = run.next(pool).pool.past
+    source = replace(pool.source, table=pool.source.table.limit(50))
+    past.with_kinds(source, pool.layout, ["id"])
+    table = weakref.ref(source.table)
+    del source
+    gc.collect()
+    assert table() is not None

@@ -110,14 +110,14 @@ class Past:
             old = old.select(*kept, hs_old_id=old_id)
             new = source.table.select(*names, hs_new_id=new_id)
             joined = new.left_join(old, [("hs_new_id", "hs_old_id")]).select(*names, *kept)
-            self._kept[wanted] = _stored(joined)
-        return self._kept[wanted]
+            self._keep(wanted, source, _stored(joined))
+        return self._kept[wanted][0]
 
     def _with_further(self, source: Joined, names: Sequence[str]) -> Any:
         """The same of a source that holds the rows of the pool before: all others are new."""
         wanted = tuple([*names, str(id(source.table))])
         if wanted in self._kept:
-            return self._kept[wanted]
+            return self._kept[wanted][0]
         nothing = {name: ibis.null("float64") for name in (BEFORE_THAT, *self.old_scores)}
         nothing = {KIND: ibis.null("int64"), **nothing}
         tables = [one.select(*names, **nothing) for one in others(source, self.source)]
@@ -126,8 +126,13 @@ class Past:
             tables.insert(0, self._same_rows(known, names, {KIND: self.kind}))
         rows = stacked(tables)
         if source.stored:
-            rows = self._kept[wanted] = _stored(rows)
+            rows = _stored(rows)
+            self._keep(wanted, source, rows)
         return rows
+
+    def _keep(self, wanted: tuple[str, ...], source: Source, rows: Any) -> None:
+        """Keep rows of a table, and the table: without it another could get its id."""
+        self._kept[wanted] = rows, source.table
 
     @property
     def old_scores(self) -> list[str]:
