@@ -1,17 +1,17 @@
 """What signals are worth: the error of F1 with them over that without.
 
 python bench/signals.py [--repeats 200] [--only kdd-smtp] [--kinds systems,together,noise,…]
-python bench/signals.py --kinds sweep,blind,features [--repeats 200]
+python bench/signals.py --kinds sweep,blind,shared,features [--repeats 200]
 
 systems: every pool of the shared folder with several systems, each of them evaluated with the
 others as signals; with --unaided 0.5,0.125 also by designs that spread another share of the labels
 as if there were no signals. together: each of them evaluated in one pool of all, without signals.
-noise, reversed, ten: the same pools with one signal that knows
-nothing, with the other systems turned upside down, with ten signals that know nothing. time: of a
-stage.
+noise, reversed, ten: the same pools with one signal that knows nothing, with the other systems
+turned upside down, with ten signals that know nothing. time: of a stage.
 sweep: pools whose tail is empty, with a judge that flags 90% of the positives and 0.2% of the
-others. blind: generated pools whose judge sees nothing of one kind. features: generated pools, with
-a signal that is fitted to features or to the text of pairs.
+others. blind: generated pools whose judge sees nothing of one kind. shared: pools in which a
+fifth of the positives hides from the score, and from a signal or not. features: generated pools,
+with a signal that is fitted to features or to the text of pairs.
 """
 
 from __future__ import annotations
@@ -239,6 +239,45 @@ def hidden_pool(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return scores, labels, rng.choice(["a", "b"], 30_000, p=[0.7, 0.3])
 
 
+def shared(repeats: int) -> None:
+    """A second model that sees all positives, and those that are blind where the first is."""
+    found: dict[tuple[str, int], list[list[float]]] = {}
+    for seed in range(repeats):
+        scores, labels, given = blind_spots(seed)
+        hard = scores >= 0
+        truth = 2 * labels[hard].sum() / (hard.sum() + labels.sum())
+        for name, signals in given.items():
+            pool = hs.Pool(scores, threshold=0.0, signals=signals)
+            evaluation = hs.Evaluation(pool, "f1", random_state=seed)
+            for n_labels in BUDGETS:
+                told = evaluation.run(lambda i: labels[i], budget=n_labels, batch_size=50)  # noqa: B023
+                low, high = told.interval
+                row = [low <= truth <= high, (told.value - truth) ** 2, high - low]
+                found.setdefault((name, n_labels), []).append(row)
+    for (name, n_labels), rows in found.items():
+        covered, error, width = np.mean(rows, axis=0)
+        print(f"{name}, {n_labels} labels: covered {covered:.0%}, error {error:.1e}, ", end="")
+        print(f"mean width {width:.3f}", flush=True)
+
+
+def blind_spots(seed: int, size: int = 20_000) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Scores, labels and signals; 1.5% positives, a fifth of them scored like negatives."""
+    rng = np.random.default_rng([seed, 5])
+    labels = (rng.random(size) < 0.015).astype(int)
+    seen = (labels == 1) & (rng.random(size) >= 0.2)
+
+    def model(sees: np.ndarray) -> np.ndarray:
+        return np.where(sees, rng.normal(1.5, 1.2, size), rng.normal(-3.5, 1.2, size))
+
+    signals = {
+        "no signal": None,
+        "a model that sees all": {"model": model(labels == 1)},
+        "a model that is blind, too": {"model": model(seen)},
+        "a judge that is blind, too": {"judge": judge_of(seen.astype(int), 0.9, seed)},
+    }
+    return model(seen), labels, signals
+
+
 def features(repeats: int) -> None:
     """Error, coverage and width with a signal that is fitted, over those without."""
     kinds = {
@@ -329,6 +368,8 @@ def main() -> None:
         sweep(given.only, given.repeats)
     if "blind" in kinds:
         blind(given.repeats)
+    if "shared" in kinds:
+        shared(given.repeats)
     if "features" in kinds:
         features(given.repeats)
 
