@@ -568,10 +568,10 @@ def test_files_that_are_gone_or_changed_are_named(run, world, rows, write_rows, 
     with pytest.raises(FileNotFoundError, match=r"1\.parquet"):
         run("next", path, "2.parquet", "--add")
     write_rows("1.parquet", {**of_day(rows, 1), "id": np.roll(of_day(rows, 1)["id"], 1)})
-    with pytest.raises(PoolChanged, match="put it back"):
+    with pytest.raises(PoolChanged, match="put them back"):
         run("next", path, world.path(3), "--add")
     write_rows("1.parquet", {**of_day(rows, 1), "logit": np.roll(of_day(rows, 1)["logit"], 1) + 1})
-    with pytest.raises(PoolError, match="changed between two passes"):
+    with pytest.raises(PoolError, match="have changed since they were counted"):
         run("next", path, world.path(3), "--add")
     os.rename("elsewhere.parquet", "1.parquet")
     run("next", path, world.path(3), "--add")

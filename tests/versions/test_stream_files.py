@@ -102,7 +102,8 @@ def test_what_cannot_be_added_is_said(run, tmp_path):
         ((second, "--add", "--window", "week=2"), "--column"),
         ((second, "--add", "--threshold", "1"), "leave out"),
         ((second, "--add", "--window", "day=0"), "the window has length"),
-        (("0.csv", "--add"), "0-0"),
+        ((second, "--add", "--score", "other"), "--score, and rename the columns of 1.csv"),
+        (("0.csv", "--add"), r"0-0.*0\.csv holds new items only: was it added before"),
         (("odd.csv", "--add"), "'id' is text in"),
     ]
     for words, why in refused:
@@ -113,6 +114,32 @@ def test_what_cannot_be_added_is_said(run, tmp_path):
     given = {"more": ("b.csv",), "engine": "duckdb", "unblocked": ("r.csv",)}
     with pytest.raises(BadOption, match="not to pairs some of which were not blocked"):
         PoolFile("a.csv", ("score",), id="id", **given)
+
+
+def test_a_window_over_text_names_the_file(tmp_path):
+    days = Days(tmp_path)
+    first, second = (str(tmp_path / days.write(day)) for day in range(2))
+    text = (tmp_path / "1.csv").read_text().replace(",1,item", ",tuesday,item")
+    (tmp_path / "1.csv").write_text(text)
+    with pytest.raises(BadOption, match=r"column 'day' is string in .*1\.csv"):
+        hs.open_pool([first, second], id="id", score="score", window=("day", 3))
+
+
+def test_a_file_out_of_the_window_is_noted_and_one_that_is_gone_says_what_to_do(run, tmp_path):
+    days = Days(tmp_path)
+    days.write(0)
+    (tmp_path / "0.csv").rename(tmp_path / "late.csv")
+    begin(run, days)
+    run("next", "s.haystat", days.write(5), "--add", "--window", "day=9", "--name", "b")
+    late = run("next", "s-b.haystat", "late.csv", "--add", "--window", "day=2", "--name", "c")
+    assert "no row of late.csv is in the window day=2" in " ".join(late.split())
+    came = run("next", "s-b.haystat", days.write(6), "--add", "--window", "day=2", "--name", "d")
+    assert "no row of" not in came
+    (tmp_path / "5.csv").unlink()
+    with pytest.raises(FileNotFoundError, match="version before; put it back"):
+        run("next", "s-b.haystat", "6.csv", "--add")
+    with pytest.raises(FileNotFoundError, match=r"no file 7\.csv$"):
+        run("next", "s.haystat", "7.csv", "--add")
 
 
 def test_the_alarm_of_a_study_is_that_of_its_days(run, tmp_path):
@@ -139,5 +166,5 @@ def test_the_alarm_of_a_study_is_that_of_its_days(run, tmp_path):
     np.testing.assert_allclose(
         [look["evidence"] for look in found["looks"]], [look.evidence for look in alarm.looks]
     )
-    assert "Alarm that recall has fallen below 0.8: the evidence is" in run(*words, code=1)
+    assert "Alarm that recall has fallen below 0.8: the highest evidence is" in run(*words, code=1)
     assert "No alarm" in run("alarm", "s.haystat", "--below", "0.8")

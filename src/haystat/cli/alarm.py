@@ -46,7 +46,7 @@ def alarm(
             table.add_row(str(look["day"]), look["version"], *numbers, said)
         console().print(table)
         said = f"{made.measure.name} has fallen below {below:g}"
-        evidence = f"the evidence is {max(look['evidence'] for look in looks):.3g}"
+        evidence = f"the highest evidence is {max(look['evidence'] for look in looks):.3g}"
         said = f"{'Alarm' if made.raised else 'No alarm'} that {said}: {evidence}"
         console().print(f"{said}; an alarm takes {1 / (1 - level):g}.", markup=False)
     raise typer.Exit(int(made.raised))

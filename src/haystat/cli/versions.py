@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from haystat.cli.status import LEVEL
 from haystat.comparison.change import change as make_change
 from haystat.core.table_writers import write_rows
 from haystat.core.wording import label_count
-from haystat.errors import BadOption
+from haystat.errors import BadOption, DuplicateId
 from haystat.study import PoolFile, Study
 from haystat.study.answer_files import print_csv
 from haystat.study.label_bank import COLUMNS, known_labels
@@ -81,7 +83,7 @@ def next_version(
         wanted: Any = names[0] if names is not None and len(names) == 1 else names
         if wanted is not None and known.multi_label:
             wanted = measures.PerLabel(measures.resolve(wanted), known.score)
-        with busy(f"reading {pool}"):
+        with busy(f"reading {pool}"), _new_ids(pool, add):
             made = opened.next(
                 source,
                 name,
@@ -103,6 +105,8 @@ def next_version(
     size = f"{status.measure} of {status.size:,} items"
     out_to.print(f"{made.path}: version {called}, {size}, {label_count(carried)} carried over")
     show_in_use(out_to, in_use)
+    if source.window is not None and pool not in source.paths:
+        out_to.print(f"note: {_none_came(pool, source.window)}", markup=False)
     if n_open:
         out_to.print(f"note: {_left_open(study, n_open)}", markup=False)
     out_to.print(f"Next: haystat estimate {made.path}, or haystat label {made.path}")
@@ -116,13 +120,40 @@ def _left_open(study: Path, n_open: int) -> str:
     )
 
 
+@contextmanager
+def _new_ids(pool: Path, add: bool) -> Iterator[None]:
+    """Say of ids that are given twice what that means for items that are added."""
+    try:
+        yield
+    except DuplicateId as error:
+        if not add:
+            raise
+        raise DuplicateId(
+            f"{error}. With --add, {pool} holds new items only: was it added before, or does it "
+            "repeat items of a file before?"
+        ) from None
+
+
 def _further(known: PoolFile, pool: Path, window: str | None, others: dict[str, Any]) -> PoolFile:
     """Where the items lie if those of a file are added to those there are."""
     if others:
         raise BadOption(
-            f"items are added under the same columns and threshold; leave out {list(others)}"
+            "items are added under the columns and the threshold of the study; leave out "
+            f"{', '.join(_options(others))}, and rename the columns of {pool} if they are called "
+            "otherwise"
         )
+    known.check_there()
     return known.with_more(str(pool), None if window is None else _window(window))
+
+
+def _options(others: dict[str, Any]) -> list[str]:
+    """What was given for the next pool, as options of the command."""
+    return ["--threshold" if name == "options" else f"--{name}" for name in others]
+
+
+def _none_came(pool: Path, window: tuple[str, float]) -> str:
+    column, length = window
+    return f"no row of {pool} is in the window {column}={length:g}, so nothing was added."
 
 
 def _window(text: str) -> tuple[str, float]:

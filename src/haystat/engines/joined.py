@@ -12,6 +12,7 @@ from typing import Any
 import ibis
 from ibis.expr import datatypes
 
+from haystat.core.arguments import brief
 from haystat.engines.columns import check_present
 from haystat.engines.source import Source, find_source
 from haystat.errors import BadOption
@@ -241,7 +242,10 @@ def _largest(part: Part, column: str, window: Any) -> Any:
     with part.source.reading():
         kind = part.source.table[column].type()
         if not (kind.is_numeric() or kind.is_temporal()):
-            raise no_window(window)
+            raise BadOption(
+                f"window is {brief(window)}, and column {column!r} is {kind} in "
+                f"{part.source.name}; give a column and a length of numbers or times"
+            )
         found = part.rows().aggregate(largest=lambda t: t[column].max()).to_pyarrow()
     (value,) = found["largest"].to_pylist()
     if value != value:  # NaN

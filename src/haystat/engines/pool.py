@@ -350,8 +350,9 @@ class EnginePool:
         groups = self._groups(layout)
         if int(groups.size.sum()) != self.summary.size:
             raise PoolError(
-                f"{source.name} changed between two passes: it had {self.summary.size} rows and "
-                f"has {int(groups.size.sum())} now; open the pool again"
+                f"rows of {source.name} have changed since they were counted: of "
+                f"{self.summary.size}, {int(groups.size.sum())} are found; put the file back as it "
+                "was, or open the pool again"
             )
         atoms, atom_of = make_atoms(layout, groups, self.cut)
         sketch = Sketch(atoms, groups, atom_of, empty_items(len(layout.systems)))

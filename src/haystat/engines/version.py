@@ -308,8 +308,8 @@ def _check_places(version: EngineVersion, name: str, level_of: Mapping[Any, int]
     for id, level in zip(sketch.items.id[front].tolist(), found, strict=True):
         if expected[id] != level:
             raise PoolChanged(
-                f"{name} has item {id!r} with another score than when it was drawn, or not at all; "
-                "versions need the table as it was: put it back, or start a new study"
+                f"in {name}, item {id!r} has another score than when it was drawn, or is gone; "
+                "versions need the tables as they were: put them back, or start a new study"
             )
 
 

@@ -111,7 +111,7 @@ def checked_window(window: Any) -> tuple[str, Any]:
 def check_column(column: str, names: Iterable[str]) -> None:
     """Raise unless the column of a window is there."""
     if column not in names:
-        raise UnknownName(f"no column {column!r} for a window; the pool has {list(names)}")
+        raise UnknownName(f"no column {column!r} for a window; there are {', '.join(names)}")
 
 
 def no_window(window: Any) -> BadOption:

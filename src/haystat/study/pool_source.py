@@ -279,6 +279,15 @@ class PoolFile:
         first, *more = added._used()
         return replace(added, path=first, more=tuple(more))
 
+    def check_there(self) -> None:
+        """Raise if a file is gone; patterns and addresses are left to whoever reads them."""
+        for path in self.paths:
+            if not any(sign in str(path) for sign in "*?[:") and not path.exists():
+                raise FileNotFoundError(
+                    f"no file {path}, which holds items of the version before; put it back, or "
+                    "beside the study: it is needed until a version without it has been made"
+                )
+
     def _used(self) -> list[str]:
         """The files that have a row in the window."""
         assert self.window is not None
