@@ -349,7 +349,7 @@ def test_a_table_before_whose_ids_are_others_now_is_an_error(rows, write_rows, t
     write_rows(paths[0], {**first, "id": np.roll(first["id"], 1)})
     with (
         hs.Study.open(tmp_path / "cats.haystat") as study,
-        pytest.raises(PoolChanged, match="put it back"),
+        pytest.raises(PoolChanged, match="put them back"),
     ):
         study.next(files[1])
 
