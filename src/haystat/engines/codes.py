@@ -32,11 +32,11 @@ def row_code(rows: Any, sizes: Mapping[str, int]) -> Any:
 
 
 def decoded(table: pa.Table, sizes: Mapping[str, int]) -> pa.Table:
-    """A table with keys besides their CODE."""
+    """A table with keys instead of their CODE."""
     if not sizes:
         return table
     code = table[CODE].to_numpy().astype(np.int64)
     for name, size in reversed(list(sizes.items())):
         code, value = np.divmod(code, size)
         table = table.append_column(name, pa.array(value))
-    return table
+    return table.drop_columns([CODE])

@@ -35,12 +35,17 @@ class Columns:
     weight: str | None = field(default=None, repr=False)  # old fingerprints are of the others
 
     @property
-    def named(self) -> list[str]:
-        """All columns, each once."""
+    def used(self) -> list[str]:
+        """The columns that a pool is made of."""
         single = [self.deviation, self.stratum, self.weight]
-        several = [*self.id, *self.scores, *self.predictions, *self.facts, *self.show]
-        given = [*several, *self.probabilities, *(name for name in single if name is not None)]
-        return list(dict.fromkeys(given))
+        further = [name for name in single if name is not None]
+        several = [*self.id, *self.scores, *self.predictions, *self.facts]
+        return [*several, *self.probabilities, *further]
+
+    @property
+    def named(self) -> list[str]:
+        """All columns, each once, with those to show."""
+        return list(dict.fromkeys([*self.used, *self.show]))
 
     @property
     def systems(self) -> tuple[str, ...]:

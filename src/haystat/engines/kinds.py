@@ -20,7 +20,7 @@ from haystat.core.arrays import BoolArray, IntArray
 from haystat.engines.columns import prediction_name, score_name
 from haystat.engines.grid import Grid
 from haystat.engines.layout import LEVEL, Layout
-from haystat.engines.passes import MOST_GROUPS, Groups, as_groups, read_sums
+from haystat.engines.passes import MOST_GROUPS, Groups, as_groups, checked_few, read_sums
 from haystat.engines.past import BEFORE_THAT, EARLIER, KIND, Past, needed
 from haystat.engines.signals import EngineSignal, band_name, placed_name
 from haystat.engines.source import Source
@@ -57,10 +57,9 @@ def read_kinds(past: Past, source: Source, layout: Layout) -> tuple[Kinds, bool]
     """One pass; and whether the scores are others than before."""
     anew = _scores_differ(past, source, layout)
     rows = past.with_kinds(source, layout, needed(layout))
-    step = rows[BEFORE_THAT].fill_null(0.0).cast("int64")
-    code = (rows[KIND].fill_null(-1) + 1) * CODES + (
-        ibis.literal(0, type="int64") if anew else step
-    )
+    code = (rows[KIND].fill_null(-1) + 1) * CODES
+    if not anew:
+        code = code + rows[BEFORE_THAT].fill_null(0.0).cast("int64")
     coded = replace(source, table=rows.mutate(**{LEVEL: code}), before=past.sources())
     table = read_sums(coded, replace(layout, levels=True))
     if table.num_rows <= MOST_GROUPS:
@@ -68,7 +67,7 @@ def read_kinds(past: Past, source: Source, layout: Layout) -> tuple[Kinds, bool]
     everywhere = ((score_name(0), Grid(np.zeros(0))),)
     columns = replace(layout.columns, facts=())
     coarse = replace(layout, columns=columns, ladders=everywhere, bins=(), signals=(), levels=True)
-    return _kinds_of(read_sums(coded, coarse), layout, None), anew
+    return _kinds_of(checked_few(read_sums(coded, coarse), coarse), layout, None), anew
 
 
 def _scores_differ(past: Past, source: Source, layout: Layout) -> bool:

@@ -190,9 +190,5 @@ def _stored(rows: Any) -> Any:
 
 def needed(layout: Layout) -> list[str]:
     """The columns of a table that a layout reads."""
-    columns = layout.columns
-    own = [*columns.id, *columns.scores, *columns.predictions, *columns.facts]
-    own += [one.column for one in layout.signals if one.column != EARLIER]
-    single = [columns.deviation, columns.stratum, columns.weight]
-    further = [name for name in single if name is not None]
-    return list(dict.fromkeys([*own, *columns.probabilities, *further]))
+    signals = [one.column for one in layout.signals if one.column != EARLIER]
+    return list(dict.fromkeys([*layout.columns.used, *signals]))

@@ -92,9 +92,7 @@ class EngineVersion(EnginePool):
         source = replace(source, table=joined, before=past.sources())
         settings = replace(pool.settings, seed=seed)
         version.__init__(source, pool.summary, layout, pool.cut, settings, pool.lookup)  # type: ignore[misc]
-        as_counted = len(layout.signals) == len(pool.layout.signals) or (
-            layout.signals[:-1] == pool.layout.signals
-        )
+        as_counted = signals[: len(pool.layout.signals)] == pool.layout.signals
         version.kinds = kinds if as_counted else None
         return version
 
